@@ -9,10 +9,17 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
+
+from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # pydantic gives it no public name
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_BROKER_"
 ENVIRONMENT_NESTING: Final = "__"
@@ -105,8 +112,29 @@ _Ids = Annotated[tuple[_BrokerId, ...], NoDecode, BeforeValidator(parse_ids)]
 _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
 
 
-class BrokerSettingsGroup(BaseModel):
-    """Settings that belong together."""
+class _MadeByPrograms(ModelMetaclass):
+    """Makes settings whose mistakes are ``InvalidSettings``, wherever a program makes them: whole, or group by group.
+
+    A group in a file or in a mapping does not come by here; what is wrong in it is named as a part of the whole.
+    """
+
+    if not TYPE_CHECKING:  # type checkers go by the fields
+
+        def __call__(self, *args: Any, **values: Any) -> Any:
+            try:
+                return super().__call__(*args, **values)
+            except ValidationError as error:
+                raise InvalidSettings(problems_in(error.errors(include_url=False))) from error
+            except SettingsError as error:
+                raise InvalidSettings(f"{error}: {error.__cause__}") from error
+
+
+class BrokerSettingsGroup(BaseModel, metaclass=_MadeByPrograms):
+    """Settings that belong together.
+
+    Raises:
+        InvalidSettings: a value against its rule, or a name that no setting has.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -210,8 +238,12 @@ class BrokerLoggingSettings(BrokerSettingsGroup):
     """One JSON object a line, or text for people."""
 
 
-class BrokerSettings(BaseSettings):
-    """Everything a broker process is told."""
+class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
+    """Everything a broker process is told.
+
+    Raises:
+        InvalidSettings: a value against its rule, or a name that no setting has.
+    """
 
     model_config = SettingsConfigDict(
         extra="forbid",

@@ -181,6 +181,14 @@ def _invalid(what: str, error: ValidationError, *, shows_values: bool = True) ->
     return HttpRefusal(400, f"{where}: {first['message']}{more}", details={"problems": shown})
 
 
+def problem_of(error: ValidationError) -> str:
+    """The first trouble with the values of a model in a line: the field, the rule, and the value that was found."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = _place(first["loc"])
+    message = _message(first, shows_value=True)
+    return f"{where}: {message}" if where else message
+
+
 def _place(path: Sequence[int | str]) -> str:
     return ".".join(str(part) for part in path)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
-from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -35,6 +34,7 @@ from quorate.controller.client.feed_answers import Batches, CheckpointPiece, bat
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.pending_session import PendingSession
+from quorate.controller.client.targets import quoted
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.protocol import (
@@ -84,7 +84,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class ControllerClient:
-    """Use as an asynchronous context manager.
+    """Use as an asynchronous context manager; closed, it is not opened again: ``ClientClosed``.
 
     Every method raises ``ApiError`` and its kinds: ``NotController`` (``Unreachable``) when no active controller was
     found in time, ``OutcomeUnknown`` when a change was sent and not answered.
@@ -132,6 +132,7 @@ class ControllerClient:
         return Connection(self._session, controller_url(url, _scheme(self._tls)), self._tls)
 
     async def __aenter__(self) -> Self:
+        self._session.check_open()
         return self
 
     async def __aexit__(
@@ -140,7 +141,7 @@ class ControllerClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, for good."""
         await self._session.close()
 
     # --- the cluster ---------------------------------------------------------------------------------
@@ -213,7 +214,9 @@ class ControllerClient:
     async def describe_topic(self, name: str, *, is_linearizable: bool = False) -> TopicReply:
         """One topic with its partitions."""
         consistency = "linearizable" if is_linearizable else "committed"
-        return await self._read(f"/v1/topics/{_quoted(name)}", TopicReply, {"consistency": consistency})
+        return await self._read(
+            f"/v1/topics/{quoted('the topic name', name)}", TopicReply, {"consistency": consistency}
+        )
 
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create topics."""
@@ -229,7 +232,7 @@ class ControllerClient:
 
     async def delete_topic(self, name: str) -> DeleteTopicsResponse:
         """Delete a topic by name."""
-        request = Request("DELETE", f"/v1/topics/{_quoted(name)}", self._timeout_ms)
+        request = Request("DELETE", f"/v1/topics/{quoted('the topic name', name)}", self._timeout_ms)
         return (await self._attempts.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
 
     async def describe_topic_deletions(self) -> DescribeTopicDeletionsResponse:
@@ -392,7 +395,3 @@ class ControllerClient:
 
 def _scheme(tls: TlsContexts | None) -> str:
     return "http" if tls is None else "https"
-
-
-def _quoted(name: str) -> str:
-    return quote(name, safe="")

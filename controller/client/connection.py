@@ -24,6 +24,7 @@ from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
+from quorate.controller.client.targets import check_target
 from quorate.metadata_log.errors import QuorateError
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
@@ -212,8 +213,9 @@ class Connection:
         """Send a request once.
 
         Raises:
-            ApiError: the controller refused. NotSent, NoAnswer: see the module.
+            ApiError: it was refused, by the controller or by ``client.targets``. NotSent, NoAnswer: see the module.
         """
+        check_target(request.path, request.parameters or {})
         sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms)))}
         data = None
         if request.body is not None:

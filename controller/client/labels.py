@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from pydantic import ValidationError
+
+from quorate.controller.api.content import problem_of
 from quorate.controller.client.access import Read, Write
 from quorate.controller.protocol.labels import (
     AlterLabelsRequest,
@@ -13,6 +16,7 @@ from quorate.controller.protocol.labels import (
     LabelEntry,
     LabelKind,
 )
+from quorate.metadata_log.errors import ApiError, ErrorCode
 
 
 class LabelClient:
@@ -31,8 +35,12 @@ class LabelClient:
         return await self._write("/v1/labels", request, AlterLabelsResponse)
 
     async def set(self, resource: str, key: str, value: str | None) -> AlterLabelsResponse:
-        """Set one label whatever it is now; None removes it."""
-        return await self.alter(AlterLabelsRequest(changes=[LabelEntry(resource=resource, key=key, value=value)]))
+        """Set one label whatever it is now; None removes it.
+
+        Raises:
+            ApiError: INVALID_REQUEST, no label can be so; nothing was sent.
+        """
+        return await self.alter(AlterLabelsRequest(changes=[_entry(resource, key, value)]))
 
     async def compare_and_set(
         self, resource: str, key: str, expected: str | None, value: str | None
@@ -40,10 +48,10 @@ class LabelClient:
         """Set one label if it is what is expected; None: if it is not there, or to remove it.
 
         Raises:
-            ApiError: INVALID_UPDATE_VERSION, it is something else; ``details["present"]`` has what.
+            ApiError: INVALID_UPDATE_VERSION, it is something else; ``details["present"]`` has what. INVALID_REQUEST, no
+                label can be so; nothing was sent.
         """
-        change = LabelEntry(resource=resource, key=key, value=value)
-        condition = LabelEntry(resource=resource, key=key, value=expected)
+        change, condition = _entry(resource, key, value), _entry(resource, key, expected)
         return await self.alter(AlterLabelsRequest(changes=[change], conditions=[condition]))
 
     async def describe(
@@ -85,3 +93,10 @@ class LabelClient:
             after = page.next_after
             if after is None:
                 return
+
+
+def _entry(resource: str, key: str, value: str | None) -> LabelEntry:
+    try:
+        return LabelEntry(resource=resource, key=key, value=value)
+    except ValidationError as error:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"label: {problem_of(error)}") from None

@@ -5,24 +5,41 @@ from __future__ import annotations
 import aiohttp
 
 from quorate.controller.client.connection import make_session
+from quorate.metadata_log.errors import QuorateError
+
+
+class ClientClosed(QuorateError):
+    """A client was asked after it had been closed. Nothing was sent: make another one."""
 
 
 class PendingSession:
-    """A session that is made when it is first asked for; it belongs to the loop of then."""
+    """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
 
     def __init__(self, shared_secret: bytes | None, principal: str | None) -> None:
         """See ``make_session``."""
         self._shared_secret = shared_secret
         self._principal = principal
         self._open: aiohttp.ClientSession | None = None
+        self._is_closed = False
 
     def __call__(self) -> aiohttp.ClientSession:
+        self.check_open()
         if self._open is None:
             self._open = make_session(self._shared_secret, self._principal)
         return self._open
 
+    def check_open(self) -> None:
+        """Check that it may still be asked for.
+
+        Raises:
+            ClientClosed: it was closed.
+        """
+        if self._is_closed:
+            raise ClientClosed("this client was closed, and nothing is sent by it any more: make another one")
+
     async def close(self) -> None:
-        """Close all its connections."""
+        """Close all its connections, for good. More than once is no harm."""
+        self._is_closed = True
         session, self._open = self._open, None
         if session is not None:
             await session.close()

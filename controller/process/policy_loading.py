@@ -10,7 +10,7 @@ import structlog
 
 from quorate.controller.decisions.policies import Policies
 from quorate.controller.process.settings import PolicySettings
-from quorate.controller.process.settings_source import InvalidSettings
+from quorate.metadata_log.invalid_settings import InvalidSettings
 
 log = structlog.get_logger(__name__)
 

@@ -22,7 +22,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 
 #: 128 bits as hexadecimal digits.
 SECRET_CHARS_MIN: Final = 32
@@ -30,10 +30,6 @@ SECRET_CHARS_MIN: Final = 32
 _SECRET_BYTES_MAX: Final = 65_536
 
 S = TypeVar("S", bound=BaseSettings)
-
-
-class InvalidSettings(QuorateError):
-    """Settings that cannot be used. Names each setting, the value found and the rule."""
 
 
 def load_settings(
@@ -68,7 +64,7 @@ def load_settings(
     try:
         loaded: S = Loaded()
     except ValidationError as error:
-        raise InvalidSettings("; ".join(_sentences(error))) from error
+        raise InvalidSettings(problems_in(error.errors(include_url=False))) from error
     except SettingsError as error:
         raise InvalidSettings(f"{error}: {error.__cause__}") from error
     return loaded
@@ -156,17 +152,3 @@ def _refuse_unknown_variables(settings_class: type[BaseSettings], variables: Map
     unknown = sorted(name for name in variables if name.upper().startswith(prefix) and name.upper() not in known)
     if unknown:
         raise InvalidSettings(f"{', '.join(unknown)}: no setting has this name")
-
-
-def _sentences(error: ValidationError) -> Iterator[str]:
-    for problem in error.errors(include_url=False):
-        where = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            yield f"{where}: no setting has this name"
-        elif problem["type"] == "missing":
-            yield f"{where}: must be set"
-        elif problem["type"] == "value_error" and isinstance(problem["input"], dict):
-            yield f"{where}: {message}" if where else message
-        else:
-            yield f"{where}: {message}, not {problem['input']!r}"

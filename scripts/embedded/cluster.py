@@ -14,8 +14,9 @@ from quorate.broker.raised_faults import RaisedFaults
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.process.server import serve
 from quorate.controller.process.settings import ControllerSettings
-from quorate.controller.process.settings_source import InvalidSettings, load_settings
+from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.local import voter_settings
 from quorate.scripts.cluster.making import Ports, controller_directory, make_planned, plan_controllers

@@ -62,6 +62,9 @@ from quorate.controller.client.outcomes import (
     RefusedItem,
     checked,
 )
+from quorate.controller.client.pending_session import (
+    ClientClosed,
+)
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.client.waiting import (
     WaitTimeout,
@@ -245,6 +248,7 @@ __all__ = [
     "CheckpointClient",
     "CheckpointReply",
     "CheckpointsReply",
+    "ClientClosed",
     "ClusterReply",
     "ConfigSourceName",
     "ConfigSynonym",

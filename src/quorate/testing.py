@@ -10,7 +10,7 @@
 See docs/library.md and docs/publishers.md.
 """
 
-from quorate.controller.process.settings_source import InvalidSettings
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.scripts.embedded.cluster import EmbeddedCluster, InvalidCluster, WrongState, cluster
 from quorate.scripts.embedded.faults import ControllerFault
 from quorate.scripts.publisher_kit.check import check_publisher

@@ -12,12 +12,14 @@ from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.replicas.service import NotNoted, ServiceReplicas
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings
 from quorate.broker.worker import Worker, WorkerEnded, WorkerNotReady, WorkerSession, worker
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.snapshots.difference.local_changes import LocalReplica
 
 __all__ = [
     "BrokerReadiness",
     "BrokerSettings",
     "FeedSettings",
+    "InvalidSettings",
     "LifecycleSettings",
     "LifecycleState",
     "LocalReplica",

@@ -14,8 +14,8 @@ import pytest
 
 from quorate import testing
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.process.settings_source import InvalidSettings
 from quorate.metadata_log.errors import CorruptCheckpoint, NotController
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from tests.integration.embedded.changes import CHANGE, is_listened_to
 from tests.waiting import eventually
 

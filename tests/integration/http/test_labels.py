@@ -9,8 +9,9 @@ import pytest
 
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.targets import TARGET_BYTES_MAX
 from quorate.controller.protocol.labels import AlterLabelsRequest, LabelEntry
-from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_stage import Bad, stage
 
@@ -108,3 +109,12 @@ async def test_refusal_names_value_and_rule_and_changes_nothing(bad: Bad) -> Non
         assert (status, refusal.error) == (bad.status, bad.error)
         assert bad.says in refusal.message
         assert digest_image(s.members[1].controller.stable).text == before
+
+
+async def test_controllers_read_addresses_as_long_as_clients_send_them() -> None:
+    async with stage() as s, ControllerClient([s.members[1].url]) as client:
+        room = TARGET_BYTES_MAX - len("/v1/topics?after=&limit=1000")
+        with pytest.raises(ApiError, match="at most 249 characters"):  # a controller's rule: it has read all of it
+            await client.list_topics(after="x" * room)
+        with pytest.raises(LimitExceeded):
+            await client.list_topics(after="x" * (room + 1))

@@ -1,11 +1,15 @@
 """Settings of a broker process: what is taken, and what is refused with which sentence."""
 
 import re
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from quorate.broker.settings import BrokerSettings, parse_listeners, parse_peers
-from quorate.controller.process.settings_source import InvalidSettings, load_settings
+from quorate.broker.settings import BrokerSettings, LifecycleSettings, parse_listeners, parse_peers
+from quorate.controller.process.settings_source import load_settings
+from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.invalid_settings import InvalidSettings
 
 GIVEN = ["controllers=127.0.0.1:18080"]
 
@@ -60,6 +64,25 @@ def test_peers_ranges_of_ids_with_an_address_each_are_taken() -> None:
 def test_wrong_setting_any_is_refused_by_name_value_and_rule(overrides: list[str], sentence: str) -> None:
     with pytest.raises(InvalidSettings, match=re.escape(sentence)):
         settings(*overrides)
+
+
+def test_settings_that_a_program_makes_wrongly_are_an_error_of_ours() -> None:
+    """By their types, as a whole, group by group, and with a group as a mapping: the same sentences."""
+    made: dict[str, Callable[[], object]] = {
+        "ids: Tuple should have at least 1 item": lambda: BrokerSettings(ids=(), controllers=("a:1",)),
+        r"^heartbeat_interval_ms: Input should be .*, not 1$": lambda: LifecycleSettings(heartbeat_interval_ms=1),
+        r"^lifecycle\.retry_max_ms: .* or equal to 100, not 1$": lambda: BrokerSettings(
+            ids=(1,), controllers=("a:1",), lifecycle=cast("LifecycleSettings", {"retry_max_ms": 1})
+        ),
+        r"^feed: no setting has this name$": lambda: LifecycleSettings(feed=1),  # type: ignore[call-arg]
+        r"^listeners: 'x{100}' is not NAME://.*\.\.\..{0,80}$": lambda: BrokerSettings(
+            ids=(1,), controllers=("a:1",), listeners=("x" * 100_000,)
+        ),
+    }
+    for sentence, make in made.items():
+        with pytest.raises(InvalidSettings, match=sentence) as refused:
+            make()
+        assert isinstance(refused.value, QuorateError)
 
 
 @pytest.mark.parametrize(

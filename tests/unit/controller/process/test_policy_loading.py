@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from quorate.controller.decisions.policies import NewTopic, Policies, PolicyViolation
 from quorate.controller.process.policy_loading import load_policies
 from quorate.controller.process.settings import PolicySettings
-from quorate.controller.process.settings_source import InvalidSettings
 from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.invalid_settings import InvalidSettings
 
 MODULE = """
 import json

@@ -16,12 +16,12 @@ from quorate.controller.partitions.view import allows_unclean_election
 from quorate.controller.process.settings import Address, ControllerSettings, parse_address
 from quorate.controller.process.settings_parts import controller_parts
 from quorate.controller.process.settings_source import (
-    InvalidSettings,
     environment_name,
     load_settings,
     read_secret,
     setting_names,
 )
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.scripts.generate_configuration_docs import PATH, make_text
 from quorate.snapshots.image.image import EMPTY_IMAGE
 
