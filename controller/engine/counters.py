@@ -95,6 +95,8 @@ class Counters:
     latest_checkpoint_bytes: int = 0
     #: Of the process while there is none.
     latest_checkpoint_age_seconds: float = 0.0
+    #: Until this node's certificate ends, negative when it has; inf: it has none.
+    certificate_expiry_seconds: float = float("inf")
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
+from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from quorate.controller.background.digest_memory import DigestMemory
@@ -72,6 +73,8 @@ class ControllerParts:
     default_min_isr: int
     #: None: whoever reaches the port may do everything (loopback only).
     shared_secret: bytes | None
+    #: With which it asks the other controllers over TLS.
+    tls: TlsContexts | None = None
 
 
 class BackgroundWork(Protocol):
@@ -211,6 +214,7 @@ def _node(
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
         access=AccessControl.by_secret(parts.shared_secret),
+        tls=parts.tls,
         audit=audit,
         refusals=refusals,
     )

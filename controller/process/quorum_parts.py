@@ -38,7 +38,7 @@ def quorum_config(settings: ControllerSettings, directory: MetadataDirectory) ->
         ),
         kraft_version=settings.quorum.kraft_version,
         generation=directory.meta.generation,
-        http_url=f"http://{settings.voter.http}",
+        http_url=settings.tls.url(settings.voter.http),
         timing=quorum_timing(settings.quorum),
         limits=quorum_limits(settings.limits),
         retention=retention_config(settings.log),

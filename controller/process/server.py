@@ -12,18 +12,21 @@ from typing import Final
 
 import structlog
 
+from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import OsRandom, ProcessFaults, new_uuid
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.http.ports import Node
 from quorate.controller.http.serving import HttpServer
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.logs.write_log import keep_account, tell_state
 from quorate.controller.operations.bootstrap import bootstrap_records
-from quorate.controller.process.assembly import Environment, assemble
+from quorate.controller.process.assembly import ControllerParts, Environment, assemble
+from quorate.controller.process.certificate_watch import CertificateWatch
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.open_files import places
@@ -32,7 +35,7 @@ from quorate.controller.process.quorum_parts import quorum_config
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
-from quorate.controller.process.settings_parts import controller_parts, log_config
+from quorate.controller.process.settings_parts import controller_parts, log_config, tls_files
 from quorate.controller.process.settings_source import read_secret
 from quorate.controller.process.warm_up import warm_up
 from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
@@ -76,9 +79,9 @@ async def serve(
         QuorateError, OSError: it cannot start; one sentence says why.
     """
     async with AsyncExitStack() as stack:
-        registrar, watch = await _start(settings, faults, stack)
+        beside = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        work = partial(_work_when_settled, faults, registrar, watch)
+        work = partial(_work_when_settled, faults, *beside)
         on_the_side = asyncio.create_task(in_background("start", work, faults))
         stack.push_async_callback(_cancelled, on_the_side)
         tell_started()
@@ -91,23 +94,26 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _work_when_settled(faults: ProcessFaults, registrar: Registrar, watch: ControllerDigestWatch) -> None:
+async def _work_when_settled(
+    faults: ProcessFaults, registrar: Registrar, watch: ControllerDigestWatch, certificates: CertificateWatch
+) -> None:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(faults), faults)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(in_background("registration", registrar.run, faults))
         tasks.create_task(in_background("digest watch", watch.run, faults))
+        tasks.create_task(in_background("certificate watch", certificates.run, faults))
 
 
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
-) -> tuple[Registrar, ControllerDigestWatch]:
+) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch]:
     disk = RealDisk()
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
-    parts = controller_parts(settings, directory.meta.cluster_id, _token_secret(settings), secret)
-    parts = replace(parts, api=replace(parts.api, connections_max=places(parts.api.connections_max)))
+    files = tls_files(settings)
+    parts = _parts(settings, directory.meta.cluster_id, secret, files)
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
     # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
@@ -135,7 +141,7 @@ async def _start(
         counters=faults.counters,
         background=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
-        connect=lambda urls: ControllerClient(urls, shared_secret=secret),
+        connect=lambda urls: ControllerClient(urls, shared_secret=secret, tls=parts.tls),
         join=join,
         keep_account=account,
     )
@@ -144,11 +150,25 @@ async def _start(
     stack.push_async_callback(assembly.client.close)
     stack.callback(tell_state(assembly.controller, assembly.node.broker_reports, storage.log).close)
     await assembly.quorum.start()
-    address = settings.http_bind
-    server = await HttpServer.start(assembly.node, address.host, address.port, _HTTP_GRACE_S)
+    server = await _listen(assembly.node, settings, files)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
-    return assembly.registrar, assembly.digest_watch
+    watch = CertificateWatch(files, faults, faults.counters)
+    return assembly.registrar, assembly.digest_watch, watch
+
+
+def _parts(
+    settings: ControllerSettings, cluster_id: str, secret: bytes | None, files: TlsFiles | None
+) -> ControllerParts:
+    parts = controller_parts(settings, cluster_id, _token_secret(settings), secret)
+    api = replace(parts.api, connections_max=places(parts.api.connections_max))
+    return replace(parts, api=api, tls=None if files is None else files.as_client)
+
+
+async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | None) -> HttpServer:
+    host, port = settings.http_bind
+    tls, wants = None if files is None else files.as_server, settings.tls.client_auth == "required"
+    return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants)
 
 
 def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:

@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from quorate.controller.api.tls_files import TlsPaths, check_paths
 from quorate.metadata_log.ids import uuid_from_text
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
@@ -278,6 +279,40 @@ class HttpSettings(Group):
     """Fetches of the feed that may wait or stream at once."""
 
 
+class TlsSettings(Group):
+    """TLS on the HTTP API, and on what this process asks of others. Name all files, on all controllers, or none. They
+    are looked at again when they have changed: new connections use what is new, and those that stand are not broken."""
+
+    cert_file: Path | None = None
+    """This node's certificate in PEM, with those between it and a CA. It is for the names and addresses in `voters`."""
+    key_file: Path | None = None
+    """Its key in PEM, without a password, for its owner alone (mode 600)."""
+    ca_files: tuple[Path, ...] = ()
+    """CAs in PEM: of all nodes, this one included, and of the clients. Several, while one takes over from another."""
+    client_auth: Literal["none", "optional", "required"] = "optional"
+    """Whether clients may show a certificate of the CAs, or must. One that they show and that is not to be trusted is
+    refused in any case but `none`."""
+
+    @model_validator(mode="after")
+    def _check_files(self) -> Self:
+        check_paths(self.paths, is_server=True)
+        return self
+
+    @property
+    def paths(self) -> TlsPaths:
+        """The files."""
+        return TlsPaths(self.cert_file, self.key_file, self.ca_files)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether TLS is spoken."""
+        return self.cert_file is not None
+
+    def url(self, address: object) -> str:
+        """The base URL of an HTTP API at an address."""
+        return f"{'https' if self.is_on else 'http'}://{address}"
+
+
 class LoggingSettings(Group):
     """The process's own log, on standard error."""
 
@@ -319,6 +354,7 @@ class ControllerSettings(BaseSettings):
     tokens: TokenSettings = Field(default_factory=TokenSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    tls: TlsSettings = Field(default_factory=TlsSettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
 
     @model_validator(mode="after")

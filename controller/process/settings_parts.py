@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
 from quorate.controller.decisions.controller_config import ControllerConfig, TokenConfig
@@ -40,7 +41,7 @@ def controller_parts(
         checkpoints=CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms),
         feed=_feed_limits(settings),
         api=_node_limits(settings),
-        urls={voter.id: f"http://{voter.http}" for voter in settings.voters},
+        urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
         default_min_isr=settings.topics.min_insync_replicas,
         shared_secret=shared_secret or None,
@@ -55,6 +56,16 @@ def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
     # Constructed as it is: neither the environment nor a rule for settings that an operator wrote is asked.
     settings = ControllerSettings.model_construct(node_id=node_id, directory=Path(), voters=())
     return controller_parts(settings, cluster_id, None, None)
+
+
+def tls_files(settings: ControllerSettings) -> TlsFiles | None:
+    """The certificates of a controller; None: it speaks no TLS.
+
+    Raises:
+        InvalidTlsFiles: they cannot be used.
+    """
+    lets_show = settings.tls.client_auth != "none"
+    return TlsFiles(settings.tls.paths, is_server=True, lets_clients_show=lets_show) if settings.tls.is_on else None
 
 
 def log_config(settings: LogSettings) -> LogConfig:

@@ -7,7 +7,6 @@ Works for any settings class whose groups are nested models (`group.name`, `PREF
 from __future__ import annotations
 
 import os
-import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from quorate.controller.api.private_files import exposure
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 
 #: 128 bits as hexadecimal digits.
@@ -78,7 +78,8 @@ def read_secret(file: Path, setting: str = "shared_secret_file") -> bytes:
     """
     try:
         with file.open("rb") as opened:
-            _check_private(os.fstat(opened.fileno()), setting, file)
+            if (said := exposure(file, os.fstat(opened.fileno()))) is not None:
+                raise InvalidSettings(f"{setting} {file} {said}")
             secret = opened.read(_SECRET_BYTES_MAX).strip()
     except OSError as error:
         raise InvalidSettings(f"{setting} {file} cannot be read: {error.strerror or error}") from error
@@ -87,15 +88,6 @@ def read_secret(file: Path, setting: str = "shared_secret_file") -> bytes:
         wanted = f"one line of at least {SECRET_CHARS_MIN} printable ASCII characters"
         raise InvalidSettings(f"{setting} {file} must hold {wanted}")
     return secret
-
-
-def _check_private(status: os.stat_result, setting: str, file: Path) -> None:
-    """As with the keys of PostgreSQL: for the owner alone; root's may be for a group that this process is in."""
-    is_lent = status.st_uid == 0 and os.geteuid() != 0
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & stat.S_IRWXO or mode & (stat.S_IWGRP | stat.S_IXGRP if is_lent else stat.S_IRWXG):
-        rule = f"it must be for its owner alone: chmod 600 {file}"
-        raise InvalidSettings(f"{setting} {file} has mode {mode:04o}: {rule}")
 
 
 def setting_names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

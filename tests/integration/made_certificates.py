@@ -6,11 +6,13 @@ import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import trustme
 
 from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_files import TlsPaths
 
 
 class SpokenTls(NamedTuple):
@@ -57,3 +59,13 @@ def client_context(trusted: Sequence[trustme.CA], certificate: trustme.LeafCert 
     if certificate is not None:
         certificate.configure_cert(context)
     return context
+
+
+def written(directory: Path, ca: trustme.CA, certificate: trustme.LeafCert) -> TlsPaths:
+    """The files of one process, as its settings name them."""
+    paths = TlsPaths(directory / "cert.pem", directory / "key.pem", (directory / "ca.pem",))
+    (directory / "cert.pem").write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
+    (directory / "key.pem").touch(0o600)
+    (directory / "key.pem").write_bytes(certificate.private_key_pem.bytes())
+    ca.cert_pem.write_to_path(str(directory / "ca.pem"))
+    return paths

@@ -230,6 +230,8 @@ def _counted(counted: Counters) -> Iterator[Metric]:
     yield gauge("latest_snapshot_generated_bytes", text, counted.latest_checkpoint_bytes)
     text = "LatestSnapshotGeneratedAgeMs: age of the newest record in it; of the process while there is none."
     yield gauge("latest_snapshot_generated_age_seconds", text, counted.latest_checkpoint_age_seconds)
+    text = "Until this node's certificate ends, negative when it has; +Inf: it has none."
+    yield gauge("certificate_expiry_seconds", text, counted.certificate_expiry_seconds)
     answers = CounterMetricFamily("quorate_http_answers", "Answers by route and status.", labels=["route", "status"])
     for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)

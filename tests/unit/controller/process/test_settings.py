@@ -227,3 +227,17 @@ def test_configuration_reference_is_what_the_settings_say() -> None:
 def test_configuration_reference_names_every_setting() -> None:
     text = make_text()
     assert [name for name in setting_names(ControllerSettings) if f"`{name}`" not in text] == []
+
+
+def test_urls_of_controllers_are_https_where_they_speak_tls(settings_file: Path) -> None:
+    files = ("tls.cert_file=cert.pem", "tls.key_file=key.pem", 'tls.ca_files=["ca.pem"]')
+    assert load(settings_file, files).tls.url("c1:18001") == "https://c1:18001"
+    assert controller_parts(load(settings_file, files), "c", None, None).urls[2] == "https://127.0.0.1:18002"
+    assert controller_parts(load(settings_file), "c", None, None).urls[2] == "http://127.0.0.1:18002"
+    for named, rule in (
+        (files[:2], "cert_file, key_file and ca_files belong together: name all of them, or none"),
+        (files[2:], "cert_file, key_file and ca_files belong together: name all of them, or none"),
+        (files[1:], "cert_file and key_file belong together: name both, or none"),
+    ):
+        with pytest.raises(InvalidSettings, match=f"tls: {rule}"):
+            load(settings_file, named)

@@ -1,0 +1,224 @@
+"""Certificates, key and CAs of one process or command, read anew when their files have changed.
+
+They are taken whole or not at all: where the new ones cannot be used the old ones stay, and ``trouble`` says why.
+Nobody who is connected is disturbed: each handshake takes the context of its moment.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+from quorate.controller.api.private_files import exposure
+from quorate.metadata_log.errors import QuorateError
+
+#: Between two looks at the files, in seconds.
+_LOOK_S: Final = 1.0
+_FILE_BYTES_MAX: Final = 1024 * 1024
+_CA_FILES_MAX: Final = 16
+
+
+class InvalidTlsFiles(QuorateError):
+    """Certificates, a key or CAs that cannot be used. Names the file and the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsPaths:
+    """The files, in PEM. Without ``ca_files`` those whom the system trusts are trusted."""
+
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    ca_files: Sequence[Path] = ()
+
+    @property
+    def all(self) -> Iterator[Path]:
+        """All that are named."""
+        yield from (path for path in (self.cert_file, self.key_file, *self.ca_files) if path is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    #: Of each file: which one it was, and when it was written.
+    stamps: tuple[tuple[int, int, int], ...]
+    client: ssl.SSLContext
+    server: ssl.SSLContext | None
+    expires_at: float | None
+
+
+class TlsFiles:
+    """Its methods ``as_client`` and ``as_server`` are ``TlsContexts``."""
+
+    def __init__(
+        self,
+        paths: TlsPaths,
+        *,
+        is_server: bool = False,
+        lets_clients_show: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read them.
+
+        Args:
+            is_server: whether it is served with them: then all files are there, and the CAs have issued the
+                certificate, for whoever asks this process looks at it with the same CAs.
+            lets_clients_show: whether clients are asked for their certificates, which must be of the CAs.
+            clock: seconds.
+
+        Raises:
+            InvalidTlsFiles: they cannot be used.
+        """
+        self._paths = paths
+        self._is_server = is_server
+        self._lets_clients_show = lets_clients_show
+        self._clock = clock
+        #: Why changed files are not used; None: they are, or have not changed.
+        self.trouble: str | None = None
+        self._loaded = self._load()
+        self._looked_at = clock()
+
+    def as_server(self) -> ssl.SSLContext:
+        """With which TLS is spoken to who connects."""
+        self._look()
+        assert self._loaded.server is not None, "it was made for a client"
+        return self._loaded.server
+
+    def as_client(self) -> ssl.SSLContext:
+        """With which others are asked: names are checked, and CAs."""
+        self._look()
+        return self._loaded.client
+
+    @property
+    def expires_at(self) -> float | None:
+        """The time at which the certificate of a server ends, in seconds since 1970."""
+        self._look()
+        return self._loaded.expires_at
+
+    def _look(self) -> None:
+        now = self._clock()
+        if now - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = now
+        try:
+            if self.trouble is None and self._stamps() == self._loaded.stamps:
+                return
+            self._loaded = self._load()
+            self.trouble = None
+        except InvalidTlsFiles as error:
+            self.trouble = f"what was read before is used on: {error}"
+
+    def _load(self) -> _Loaded:
+        stamps = self._stamps()
+        try:
+            client, server = self._client(), self._server() if self._is_server else None
+            expires_at = None if server is None else _end_of(server, client)
+        except ssl.SSLError as error:
+            self._refuse(_reason(error))
+        except OSError as error:
+            self._refuse(error.strerror or str(error))
+        if self._stamps() != stamps:
+            self._refuse("they change just now")
+        return _Loaded(stamps, client, server, expires_at)
+
+    def _client(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if self._paths.ca_files:
+            self._trust(context)
+        else:
+            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        if self._paths.cert_file is not None:
+            self._show(context)
+        return context
+
+    def _server(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # Every connection shows its certificates: none is let in by what it was told before.
+        context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
+        context.num_tickets = 0
+        context.set_alpn_protocols(["http/1.1"])
+        self._show(context)
+        self._trust(context)
+        context.verify_mode = ssl.CERT_OPTIONAL if self._lets_clients_show else ssl.CERT_NONE
+        return context
+
+    def _show(self, context: ssl.SSLContext) -> None:
+        assert self._paths.cert_file is not None
+        context.load_cert_chain(self._paths.cert_file, self._paths.key_file, password=_no_password)
+
+    def _trust(self, context: ssl.SSLContext) -> None:
+        for path in self._paths.ca_files:
+            context.load_verify_locations(path)
+
+    def _stamps(self) -> tuple[tuple[int, int, int], ...]:
+        """As they are now.
+
+        Raises:
+            InvalidTlsFiles: one is not there, too large, or a key that others may read.
+        """
+        found = []
+        for path in self._paths.all:
+            try:
+                status = path.stat()
+            except OSError as error:
+                raise InvalidTlsFiles(f"{path} cannot be read: {error.strerror or error}") from error
+            if status.st_size > _FILE_BYTES_MAX:
+                raise InvalidTlsFiles(f"{path} has {status.st_size} bytes: at most {_FILE_BYTES_MAX} are read")
+            if path == self._paths.key_file and (said := exposure(path, status)) is not None:
+                raise InvalidTlsFiles(f"{path} {said}")
+            found.append((status.st_ino, status.st_mtime_ns, status.st_size))
+        return tuple(found)
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise InvalidTlsFiles(f"{', '.join(map(str, self._paths.all))}: {why}")
+
+
+def check_paths(paths: TlsPaths, *, is_server: bool) -> None:
+    """Look at what was named.
+
+    Raises:
+        ValueError: some of what belongs together is missing.
+    """
+    if (paths.cert_file is None) != (paths.key_file is None):
+        raise ValueError("cert_file and key_file belong together: name both, or none")
+    if is_server and bool(paths.ca_files) != (paths.cert_file is not None):
+        raise ValueError("cert_file, key_file and ca_files belong together: name all of them, or none")
+    if len(paths.ca_files) > _CA_FILES_MAX:
+        raise ValueError(f"ca_files names {len(paths.ca_files)} files: at most {_CA_FILES_MAX}")
+
+
+def _no_password() -> bytes:
+    raise InvalidTlsFiles("the key has a password, and nobody is there to say it: keep it without, for its owner alone")
+
+
+def _end_of(server: ssl.SSLContext, client: ssl.SSLContext) -> float:
+    """The time at which a server's certificate ends, in seconds since 1970, as a client of its CAs sees it.
+
+    Raises:
+        ssl.SSLError: the client does not trust it.
+    """
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asked = server.wrap_bio(to_server, to_client, server_side=True)
+    asking_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    asking_context.check_hostname = False
+    asking_context.load_verify_locations(cadata=b"".join(client.get_ca_certs(binary_form=True)))
+    asking = asking_context.wrap_bio(to_client, to_server)
+    for turn in (asking, asked, asking):
+        try:
+            turn.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    shown = asking.getpeercert()
+    assert shown is not None, "a client has looked at it"
+    return float(ssl.cert_time_to_seconds(str(shown["notAfter"])))
+
+
+def _reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not of one of the CAs, or not now: {error.verify_message}"
+    return {
+        "KEY_VALUES_MISMATCH": "the key is not that of the certificate",
+        "NO_START_LINE": "one of them holds no PEM of its kind",
+    }.get(error.reason or "", (error.reason or str(error)).lower().replace("_", " "))

@@ -1,0 +1,50 @@
+"""A look, now and then, at how long this node's certificate is still good, and whether changed files can be used."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Final
+
+from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.engine.counters import Counters
+from quorate.controller.process.served_cluster import NodeFaults
+
+#: Before the end somebody has to do something: as long as the people who do it may be away.
+_WARNING_S: Final = 14 * 86_400.0
+_LOOK_S: Final = 10.0
+_ENDS, _UNUSED = "certificate", "changed certificate files"
+
+
+class CertificateWatch:
+    """Of one controller."""
+
+    def __init__(self, files: TlsFiles | None, faults: NodeFaults, counters: Counters) -> None:
+        """``files``: None where no TLS is spoken, and there is nothing to look at."""
+        self._files = files
+        self._faults = faults
+        self._counters = counters
+
+    async def run(self) -> None:
+        """Look until it is cancelled."""
+        while self._files is not None:
+            self.look(self._files, datetime.now(UTC).timestamp())
+            await asyncio.sleep(_LOOK_S)
+
+    def look(self, files: TlsFiles, now_s: float) -> None:
+        """Look once; ``now_s``: seconds since 1970."""
+        expires_at = files.expires_at
+        assert expires_at is not None, "they are a server's"
+        left_s = self._counters.certificate_expiry_seconds = expires_at - now_s
+        self._faults.alarm(_UNUSED, files.trouble)
+        self._faults.alarm(_ENDS, _sentence(expires_at, left_s))
+
+
+def _sentence(expires_at: float, left_s: float) -> str | None:
+    if left_s >= _WARNING_S:
+        return None
+    ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    renew = "renew it, the files are read again by themselves"
+    if left_s <= 0:
+        return f"it has expired at {ends}, and nobody may trust this node: {renew}"
+    return f"it expires at {ends}, in {left_s / 86_400:.1f} days: {renew}"

@@ -1,0 +1,102 @@
+"""Certificates from files: whole or not at all, and anew when they have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+
+from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
+from tests.integration.made_certificates import authority, issued, written
+
+OURS, FOREIGN = authority(), authority("foreign")
+HOST = "127.0.0.1"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def load(paths: TlsPaths, clock: Clock | None = None) -> TlsFiles:
+    return TlsFiles(paths, is_server=True, clock=clock or Clock())
+
+
+def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
+    ends = datetime.now(UTC) + timedelta(days=3)
+    files = load(written(tmp_path, OURS, OURS.issue_cert(HOST, not_after=ends)))
+    assert files.expires_at == int(ends.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("certificate", "damage", "says"),
+    [
+        (issued(OURS, HOST, is_expired=True), lambda at: None, "certificate has expired"),
+        (issued(FOREIGN, HOST), lambda at: None, "unable to get local issuer certificate"),
+        (
+            issued(OURS, HOST),
+            lambda at: (at / "key.pem").chmod(0o640),
+            "key.pem has mode 0640: it must be for its",
+        ),
+        (issued(OURS, HOST), lambda at: (at / "key.pem").unlink(), "key.pem cannot be read: No such file or directory"),
+        (issued(OURS, HOST), lambda at: (at / "ca.pem").write_text("x" * 1_048_577), "ca.pem has 1048577 bytes"),
+        (issued(OURS, HOST), lambda at: (at / "ca.pem").write_text("no PEM"), "ca.pem"),
+        (issued(OURS, HOST), lambda at: (at / "cert.pem").write_text("no PEM"), "cert.pem"),
+        (
+            issued(OURS, HOST),
+            lambda at: issued(OURS, HOST).private_key_pem.write_to_path(str(at / "key.pem")),
+            "the key is not that of the certificate",
+        ),
+    ],
+    ids=["expired", "another CA", "open key", "no key", "huge", "no CA", "no certificate", "another key"],
+)
+def test_what_cannot_be_used_is_refused_by_name(
+    tmp_path: Path, certificate: trustme.LeafCert, damage: Callable[[Path], object], says: str
+) -> None:
+    paths = written(tmp_path, OURS, certificate)
+    damage(tmp_path)
+    with pytest.raises(InvalidTlsFiles) as error:
+        load(paths)
+    assert says in str(error.value)
+
+
+def test_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    paths = written(tmp_path, OURS, issued(OURS, HOST))
+    key = load_pem_private_key((tmp_path / "key.pem").read_bytes(), None)
+    locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
+    (tmp_path / "key.pem").write_bytes(locked)
+    with pytest.raises(InvalidTlsFiles, match="the key has a password"):
+        load(paths)
+
+
+def test_changed_files_are_used_and_those_that_cannot_be_are_not(tmp_path: Path) -> None:
+    clock = Clock()
+    files = load(written(tmp_path, OURS, issued(OURS, HOST)), clock)
+    first = files.as_server()
+    clock.now += 10
+    assert files.as_server() is first
+
+    written(tmp_path, OURS, issued(FOREIGN, HOST))
+    clock.now += 10
+    assert files.as_server() is first
+    assert "unable to get local issuer certificate" in str(files.trouble)
+
+    written(tmp_path, OURS, issued(OURS, HOST))
+    clock.now += 0.5
+    assert files.as_server() is first, "the files were looked at a moment ago"
+    clock.now += 1
+    assert files.as_server() is not first
+    assert files.trouble is None

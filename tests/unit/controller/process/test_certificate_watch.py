@@ -1,0 +1,48 @@
+"""A certificate that is about to end makes the node degraded in time, and one that has ended says so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.environment import ProcessFaults
+from quorate.controller.process.certificate_watch import CertificateWatch
+from tests.integration.made_certificates import authority, written
+
+DAY_S = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("days_left", "says"),
+    [
+        (15, []),
+        (13, ["certificate: it expires at 2099-01-31T00:00:00Z, in 13.0 days"]),
+        (-1, ["certificate: it has expired at 2099-01-31T00:00:00Z, and nobody may trust this node"]),
+    ],
+)
+def test_end_is_told_two_weeks_before(tmp_path: Path, days_left: int, says: list[str]) -> None:
+    ends, ours = datetime(2099, 1, 31, tzinfo=UTC), authority()
+    files = TlsFiles(written(tmp_path, ours, ours.issue_cert("127.0.0.1", not_after=ends)), is_server=True)
+    counters = Counters()
+    faults = ProcessFaults(counters)
+    CertificateWatch(files, faults, counters).look(files, (ends - timedelta(days=days_left)).timestamp())
+    assert [sentence.partition(": renew")[0] for sentence in faults.sentences] == says
+    assert counters.certificate_expiry_seconds == days_left * DAY_S
+
+
+def test_changed_files_that_cannot_be_used_are_told_until_they_can(tmp_path: Path) -> None:
+    ours = authority()
+    now = 0.0
+    paths = written(tmp_path, ours, ours.issue_cert("127.0.0.1"))
+    files = TlsFiles(paths, is_server=True, clock=lambda: now)
+    faults = ProcessFaults(Counters())
+    watch = CertificateWatch(files, faults, Counters())
+    for damage, is_told in ((b"no PEM", True), ((tmp_path / "cert.pem").read_bytes(), False)):
+        (tmp_path / "cert.pem").write_bytes(damage)
+        now += 2
+        watch.look(files, datetime.now(UTC).timestamp())
+        assert [text.partition(":")[0] for text in faults.sentences] == ["changed certificate files"] * is_told
