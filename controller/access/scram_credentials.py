@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-from quorate.controller.access.scram import ITERATIONS_MAX, ITERATIONS_MIN, scram_keys
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import SCRAM_LEVEL
 from quorate.controller.protocol.limits import check_record_count
@@ -24,6 +23,7 @@ from quorate.controller.protocol.scram import (
     ScramCredentialInfo,
     ScramCredentialUpsertion,
 )
+from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, scram_keys
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import (
     RemoveUserScramCredentialRecord,

@@ -16,6 +16,7 @@ from quorate.scripts.conformance_runner.kinds import (
     placement,
     principal_mapping,
     reassignment,
+    scram,
     topic_rules,
 )
 from quorate.scripts.conformance_runner.outcome import VectorOutcome
@@ -28,10 +29,12 @@ RUNNERS: Final[dict[str, Callable[[Any], VectorOutcome]]] = {
     "topic_names_configs": topic_rules.run_vector,
     "authorizer": authorizer.run_vector,
     "principal_mapping": principal_mapping.run_vector,
+    "scram": scram.run_vector,
 }
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _REASSIGNMENT_KINDS: Final = ("start", "complete", "revert")
 _NAME_KINDS: Final = ("rules", "certificate_name")
+_SCRAM_KINDS: Final = ("credential", "parse_credential", "name", "exchange")
 _TOPIC_KINDS: Final = ("topic_name", "topic_collision", "log_config", "controller_config")
 
 
@@ -81,6 +84,8 @@ def _kind(vector_id: str, given: dict[str, Any]) -> str:
         return "reassignment"
     if given.get("kind") in _NAME_KINDS:
         return "principal_mapping"
+    if given.get("kind") in _SCRAM_KINDS:
+        return "scram"
     if given.get("kind") in _TOPIC_KINDS:
         return "topic_names_configs"
     raise ValueError(f"vector {vector_id} is of no known kind ({', '.join(RUNNERS)})")

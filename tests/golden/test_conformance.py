@@ -21,6 +21,7 @@ DATA = Path(__file__).parents[1] / "data" / "conformance"
         ("full_controller", 20),
         ("authorizer", 2_000),
         ("principal_mapping", 600),
+        ("scram", 500),
     ],
 )
 def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> None:

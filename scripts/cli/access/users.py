@@ -10,13 +10,13 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from quorate.controller.access.scram import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from quorate.controller.protocol.scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
