@@ -1,6 +1,6 @@
 """ACLs: creation, removal and description (Kafka's ``AclControlManager`` and ``AclApis``).
 
-They are kept for brokers, which enforce them; a controller does not.
+Who may do what by them, ``controller.authorizer`` says; brokers decide by the same ones.
 """
 
 from __future__ import annotations

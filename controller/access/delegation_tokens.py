@@ -87,7 +87,7 @@ def decide_create_token(
             INVALID_PRINCIPAL_TYPE.
     """
     secret = _check_allowed(image, config, requester)
-    owner = _owner(request, requester)
+    owner = token_owner(request, requester)
     for renewer in request.renewers:
         if renewer.principal_type != _USER:
             message = f"Renewers are users, and {renewer.principal_type[:40]!r} is no user."
@@ -187,7 +187,12 @@ def _check_enabled(config: TokenConfig) -> bytes:
     return config.secret
 
 
-def _owner(request: CreateDelegationTokenRequest, requester: str) -> str:
+def token_owner(request: CreateDelegationTokenRequest, requester: str) -> str:
+    """The principal whose token it is to be.
+
+    Raises:
+        ApiError: INVALID_PRINCIPAL_TYPE.
+    """
     if not request.owner_principal_name:
         return requester
     type_ = request.owner_principal_type
@@ -229,16 +234,25 @@ def _ending_at(token: DelegationTokenRecord, end_ms: int) -> VersionedRecord:
 
 
 def describe_tokens(
-    image: MetadataImage, config: TokenConfig, owner: str | None, after: str, limit: int
+    image: MetadataImage,
+    config: TokenConfig,
+    owner: str | None,
+    after: str,
+    limit: int,
+    is_shown: Callable[[DelegationTokenRecord], bool],
 ) -> DescribeDelegationTokenResponse:
-    """A page of the tokens, by id: of one owner (or requester, or renewer) or of everybody.
+    """A page of the tokens that may be shown, by id: of one owner (or requester, or renewer) or of everybody.
 
     Raises:
         ApiError: DELEGATION_TOKEN_AUTH_DISABLED.
     """
     _check_enabled(config)
     tokens = image.delegation_tokens.tokens
-    ids = sorted(id_ for id_, token in tokens.items() if id_ > after and (owner is None or _concerns(token, owner)))
+    ids = sorted(
+        id_
+        for id_, token in tokens.items()
+        if id_ > after and (owner is None or _concerns(token, owner)) and is_shown(token)
+    )
     page = ids[:limit]
     return DescribeDelegationTokenResponse(
         tokens=[_described(tokens[id_]) for id_ in page],

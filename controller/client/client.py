@@ -37,6 +37,7 @@ from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.targets import quoted
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
+from quorate.controller.identity.seals import Seal
 from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.
     from quorate.controller.protocol.altered_partitions import AlteredPartitions, AlterPartitionColumns
 
-
 DEFAULT_TIMEOUT_MS: Final = 30_000.0
 
 R = TypeVar("R", bound=BaseModel)
@@ -96,6 +96,7 @@ class ControllerClient:
         *,
         shared_secret: bytes | None = None,
         tls: TlsContexts | None = None,
+        seal: Seal | None = None,
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
         absent_ms: float | None = None,
@@ -117,7 +118,8 @@ class ControllerClient:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
         self._tls = tls
-        self._session = PendingSession(shared_secret, None if principal is None else check_principal(principal))
+        who = None if principal is None else check_principal(principal)
+        self._session = PendingSession(shared_secret, who, seal)
         self._at = at
         self._is_still = at is not None or sender is not None
         self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)

@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from quorate.controller.client.targets import check_target
+from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import QuorateError
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
@@ -80,8 +82,13 @@ def _is_base_url(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and is_bare
 
 
-def make_session(shared_secret: bytes | None = None, principal: str | None = None) -> aiohttp.ClientSession:
-    """A session that sends each request at most once: whoever calls knows what may be repeated."""
+def make_session(
+    shared_secret: bytes | None = None, principal: str | None = None, seal: Seal | None = None
+) -> aiohttp.ClientSession:
+    """A session that sends each request at most once: whoever calls knows what may be repeated.
+
+    ``seal``: makes the `Authorization` header of each request.
+    """
     sent_headers = {} if shared_secret is None else {"Authorization": f"Bearer {shared_secret.decode('ascii')}"}
     if principal is not None:
         sent_headers[headers.PRINCIPAL] = principal
@@ -92,10 +99,19 @@ def make_session(shared_secret: bytes | None = None, principal: str | None = Non
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=sent_headers,
         auto_decompress=False,
+        middlewares=() if seal is None else (partial(_send_sealed, seal),),
     )
     # By itself it repeats a GET or DELETE on a connection that broke: a deletion done twice is answered "not found".
     session._retry_connection = False
     return session
+
+
+async def _send_sealed(
+    seal: Seal, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    body = await request.body.as_bytes() if request.body else b""
+    request.headers["Authorization"] = seal(request.method, request.url.raw_path_qs, request.headers, body)
+    return await send(request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import aiohttp
 
 from quorate.controller.client.connection import make_session
+from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import QuorateError
 
 
@@ -15,17 +16,18 @@ class ClientClosed(QuorateError):
 class PendingSession:
     """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
 
-    def __init__(self, shared_secret: bytes | None, principal: str | None) -> None:
+    def __init__(self, shared_secret: bytes | None, principal: str | None, seal: Seal | None = None) -> None:
         """See ``make_session``."""
         self._shared_secret = shared_secret
         self._principal = principal
+        self._seal = seal
         self._open: aiohttp.ClientSession | None = None
         self._is_closed = False
 
     def __call__(self) -> aiohttp.ClientSession:
         self.check_open()
         if self._open is None:
-            self._open = make_session(self._shared_secret, self._principal)
+            self._open = make_session(self._shared_secret, self._principal, self._seal)
         return self._open
 
     def check_open(self) -> None:

@@ -17,6 +17,7 @@ from quorate.controller.protocol.configs import (
     AlterConfigsResponse,
     ReplacedConfigsResource,
 )
+from quorate.controller.protocol.outcomes import in_their_places
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 R = TypeVar("R", AlterConfigsResource, ReplacedConfigsResource)
@@ -62,11 +63,7 @@ def with_refused(
     answered: Iterable[AlterConfigsResourceResult], refused: Mapping[int, AlterConfigsResourceResult]
 ) -> AlterConfigsResponse:
     """All outcomes in the order of the request: ``answered`` are those of the resources that are not refused."""
-    rest = iter(answered)
-    outcomes: list[AlterConfigsResourceResult] = []
-    while (given := refused.get(len(outcomes)) or next(rest, None)) is not None:
-        outcomes.append(given)
-    return AlterConfigsResponse(responses=outcomes)
+    return AlterConfigsResponse(responses=in_their_places(answered, refused))
 
 
 def _problem(resource: AlterConfigsResource | ReplacedConfigsResource) -> str | None:

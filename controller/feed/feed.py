@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from quorate.controller.api.errors import FeedOutOfRange
+from quorate.controller.feed.places import FeedPlaces
 from quorate.controller.feed.sessions import FeedSessions
 from quorate.controller.feed.under_way import ChunksUnderWay
-from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.log.log_index import EpochEnd
 
 #: Waking a follower and answering its long poll takes some 0.3 ms of the loop, a stream half of that. News are held
@@ -173,10 +174,14 @@ class MetadataFeed:
         self._chunks: OrderedDict[tuple[int, int], FeedChunk] = OrderedDict()
         self._cached_bytes = 0
         self._is_closed = False
-        #: Fetches under way, waiting or streaming.
-        self.followers = 0
+        self._places = FeedPlaces(limits.followers_max)
         #: Chunks read from the log, for tests and metrics: sharing keeps it far below the number of answers.
         self.chunks_read = 0
+
+    @property
+    def followers(self) -> int:
+        """Fetches under way, waiting or streaming."""
+        return self._places.taken
 
     @property
     def high_watermark(self) -> int:
@@ -209,25 +214,34 @@ class MetadataFeed:
 
     @asynccontextmanager
     async def fetching(
-        self, offset: int, epoch: int | None, wait_ms: int, max_bytes: int, *, is_past: bool = False
+        self,
+        offset: int,
+        epoch: int | None,
+        wait_ms: int,
+        max_bytes: int,
+        *,
+        is_past: bool = False,
+        reader: str | None = None,
     ) -> AsyncIterator[FeedChunk]:
         """Committed batches from ``offset`` on; an empty chunk when none came within ``wait_ms``.
 
         The fetch is under way until the context ends. ``is_past``: also from before the log's start, where the files
-        still reach back to offset 0.
+        still reach back to offset 0. ``reader``: see ``FeedPlaces``.
 
         Raises:
             FeedOutOfRange: the follower must take a checkpoint. Overloaded: too many fetches are under way.
             ApiError: ``offset`` is inside a batch.
         """
-        self._enter()
+        self._places.enter(reader)
         try:
             source = self._history if is_past else self._source
             yield await self._next(source, offset, epoch, wait_ms, max_bytes)
         finally:
-            self.followers -= 1
+            self._places.leave(reader)
 
-    async def stream(self, offset: int, epoch: int | None, max_bytes: int) -> AsyncGenerator[FeedChunk, None]:
+    async def stream(
+        self, offset: int, epoch: int | None, max_bytes: int, reader: str | None = None
+    ) -> AsyncGenerator[FeedChunk, None]:
         """Chunks as they are committed, from ``offset`` on. The first is there at once, empty when nothing is new.
 
         Ends when the feed closes, after ``STREAM_SECONDS_MAX``, or where the log does not reach back to the follower.
@@ -235,7 +249,7 @@ class MetadataFeed:
         Raises:
             As ``fetch``, before the first chunk.
         """
-        self._enter()
+        self._places.enter(reader)
         try:
             ends_at = asyncio.get_running_loop().time() + STREAM_SECONDS_MAX
             chunk = await self._next(self._source, offset, epoch, 0, max_bytes)
@@ -249,14 +263,7 @@ class MetadataFeed:
                 except FeedOutOfRange:
                     return  # the log's start has overtaken it: its next request is told so
         finally:
-            self.followers -= 1
-
-    def _enter(self) -> None:
-        if self.followers >= self._limits.followers_max:
-            raise Overloaded(
-                f"{self.followers} fetches of the feed are under way, {self._limits.followers_max} is the most"
-            )
-        self.followers += 1
+            self._places.leave(reader)
 
     async def _next(
         self, source: FeedSource, offset: int, epoch: int | None, wait_ms: int, max_bytes: int

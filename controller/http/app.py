@@ -59,7 +59,7 @@ async def _leave_waiting(request: web.Request) -> None:
 
 
 async def _session(app: web.Application) -> AsyncIterator[None]:
-    async with make_session() as session:
+    async with make_session(seal=app[NODE_KEY].access.seal) as session:
         app[SESSION_KEY] = session
         yield
 
@@ -115,11 +115,16 @@ def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:
 @web.middleware
 async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     CALLER.set(None)
-    if request.path not in request.app[_OPEN_PATHS_KEY]:
+    is_open = request.path in request.app[_OPEN_PATHS_KEY]
+    try:
         check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))
         caller = request.app[NODE_KEY].access.identify(claims_of(request))
-        CALLER.set(caller)
-        ORIGIN.set(origin_of(caller, REQUEST_ID.get()))
-        if caller.is_proved and (connection := connection_of(request)) is not None:
-            connection.prove()
+    except HttpRefusal:
+        if not is_open:
+            raise
+        return await handler(request)
+    CALLER.set(caller)
+    ORIGIN.set(origin_of(caller, REQUEST_ID.get()))
+    if caller.is_proved and not is_open and (connection := connection_of(request)) is not None:
+        connection.prove()
     return await handler(request)

@@ -46,6 +46,9 @@ _VIEW_MS: Final = 500.0
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
+#: Bytes of a body from whoever has not shown who it is.
+_BODY_OF_A_STRANGER: Final = 65_536
+
 #: Status of an answer to a request of whose items some were refused.
 SOME_FAILED: Final = 207
 
@@ -63,7 +66,7 @@ def make_handler(route: Route) -> _Handler:
             return await _answer_raw(route, node, parameters, request)
         timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         media = body_media(request, route.media) if route.has_body else route.media[0]
-        body = await _read(route, request, node)
+        body = await _read(route, request, node, caller)
         _check_sealed(caller, body)
         forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
         if forwarded is not None:
@@ -91,12 +94,13 @@ def _check_sealed(caller: Caller, body: bytes) -> None:
         raise NoAccess(401, "the body is not the one that this request was sealed with")
 
 
-async def _read(route: Route, request: web.Request, node: Node) -> bytes:
+async def _read(route: Route, request: web.Request, node: Node, caller: Caller) -> bytes:
     if not route.has_body:
         if request.can_read_body and (request.content_length or await request.content.read(1)):
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
-    work = read_body(request, node.limits.body_bytes_max)
+    most = node.limits.body_bytes_max
+    work = read_body(request, most if caller.is_proved else min(most, _BODY_OF_A_STRANGER))
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 
 
@@ -140,7 +144,8 @@ async def _maybe_forward(
                 active_peer(node, caller.hops),
                 request,
                 body,
-                origin=origin_of(caller, REQUEST_ID.get()),
+                caller=caller,
+                request_id=REQUEST_ID.get(),
                 is_write=route.is_write,
                 ends_at=ends_at,
             )

@@ -21,8 +21,9 @@ from quorate.controller.api.tls_entrance import TlsContexts
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
 from quorate.controller.client.secured import refusal_by_tls, tls_options
-from quorate.controller.decisions.origin import Origin
 from quorate.controller.http.ports import Node, Peer
+from quorate.controller.identity.authentication import forwarded_identity
+from quorate.controller.identity.identity import Caller
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 HOPS_MAX: Final = 1
@@ -31,7 +32,9 @@ _LOOK_S: Final = 0.1
 #: Attempts to connect to a controller that the quorum hears.
 _CONNECTS_MAX: Final = 4
 
-_PASSED_ON: Final = ("Content-Type", "Accept", "Authorization", headers.TIMEOUT_MS, headers.PRINCIPAL)
+_PASSED_ON: Final = ("Content-Type", "Accept", headers.TIMEOUT_MS)
+#: ... and where nobody has to show who it is: the secret, and in whose name is asked.
+_SAID: Final = ("Authorization", headers.PRINCIPAL)
 _PASSED_BACK: Final = (
     "Content-Type",
     "Retry-After",
@@ -70,7 +73,8 @@ async def forward(
     request: web.Request,
     body: bytes,
     *,
-    origin: Origin,
+    caller: Caller,
+    request_id: str,
     is_write: bool,
     ends_at: float,
 ) -> web.Response:
@@ -83,7 +87,8 @@ async def forward(
         NotController: it could not be reached. Overloaded: there was no time left to ask.
         OutcomeUnknown: it did not answer a write. ApiError: nor a read.
     """
-    ask = partial(_ask, session, peer, request, body, _sent_headers(request, origin), ends_at, node.tls)
+    sent_headers = _sent_headers(node, request, caller, request_id)
+    ask = partial(_ask, session, peer, request, body, sent_headers, ends_at, node.tls)
 
     async def is_active() -> bool:
         return node.controller.active_id in (peer.node_id, None)
@@ -103,9 +108,13 @@ async def forward(
         raise _no_answer(peer, error, is_write=is_write) from error
 
 
-def _sent_headers(request: web.Request, origin: Origin) -> dict[str, str]:
-    passed_on = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
-    named = {headers.HOPS: str(HOPS_MAX), headers.REQUEST_ID: origin.request_id, headers.CLIENT: origin.address}
+def _sent_headers(node: Node, request: web.Request, caller: Caller, request_id: str) -> dict[str, str]:
+    names = _PASSED_ON if node.access.is_enforced else (*_PASSED_ON, *_SAID)
+    passed_on = {name: request.headers[name] for name in names if name in request.headers}
+    named = {headers.HOPS: str(HOPS_MAX), headers.REQUEST_ID: request_id, headers.CLIENT: caller.address}
+    if node.access.is_enforced:
+        # This node has found out who asks, and the other believes it: what the client showed is for this node alone.
+        named |= {headers.PRINCIPAL: caller.principal, headers.IDENTITY: forwarded_identity(caller.identity)}
     return passed_on | named
 
 

@@ -125,8 +125,8 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
             "name": headers.PRINCIPAL,
             "in": "header",
             "required": False,
-            "description": f"Who asks; `{ANONYMOUS}` where it is not said. Until requests are authenticated it is what "
-            "the client says.",
+            "description": f"Who asks; `{ANONYMOUS}` where it is not said. Without an authorizer it is what the client "
+            "says; with one only proxies may ask in other names.",
             "schema": {"type": "string", "pattern": PRINCIPAL_FORM, "maxLength": PRINCIPAL_CHARS_MAX},
         }
 

@@ -18,6 +18,8 @@ from typing import Final
 from quorate.controller.api import headers
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 
+#: Takes the method, target, headers and body of a request, and gives its `Authorization` header.
+Seal = Callable[[str, str, Mapping[str, str], bytes], str]
 #: Scheme of the `Authorization` header.
 SCHEME: Final = "Quorate-Seal"
 #: A seal is believed for so long, and the clocks of two controllers may be that far apart.

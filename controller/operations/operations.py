@@ -115,6 +115,14 @@ class Operations:
             timeout_ms,
         )
 
+    def check_topic_deletion(self) -> None:
+        """Refuse to delete topics where nobody can: whoever asks for which is told so first.
+
+        Raises:
+            ApiError: TOPIC_DELETION_DISABLED.
+        """
+        check_deletion_enabled(self._config)
+
     async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:
         """Delete topics by id."""
         return await self._delete_topics(lambda _: request, timeout_ms)
@@ -133,7 +141,7 @@ class Operations:
         def decide(context: WriteContext) -> Decision[DeleteTopicsResponse]:
             nonlocal before
             before = context.image
-            check_deletion_enabled(self._role.config)
+            self.check_topic_deletion()
             return decide_delete_topics(before, request_of(before))
 
         def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:

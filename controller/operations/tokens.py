@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quorate.controller.access.delegation_tokens import (
     TokensByHmac,
     decide_create_token,
@@ -22,6 +24,7 @@ from quorate.controller.protocol.tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
+from quorate.metadata_log.records.records import DelegationTokenRecord
 
 
 class TokenOperations:
@@ -65,11 +68,18 @@ class TokenOperations:
         )
 
     async def describe_tokens(
-        self, owner: str | None, after: str, limit: int, *, is_linearizable: bool
+        self,
+        owner: str | None,
+        after: str,
+        limit: int,
+        is_shown: Callable[[DelegationTokenRecord], bool],
+        *,
+        is_linearizable: bool,
     ) -> DescribeDelegationTokenResponse:
-        """A page of the tokens."""
+        """A page of the tokens that may be shown."""
         return await self._controller.append_read_event(
-            lambda image: describe_tokens(image, self._config, owner, after, limit), is_linearizable=is_linearizable
+            lambda image: describe_tokens(image, self._config, owner, after, limit, is_shown),
+            is_linearizable=is_linearizable,
         )
 
     def _now_ms(self) -> int:

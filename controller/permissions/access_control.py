@@ -7,7 +7,7 @@ from collections.abc import Callable
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.claims import Authentication, RequestClaims
 from quorate.controller.identity.identity import Caller
-from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.seals import Seal, Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.permissions.rights import Rights
 from quorate.snapshots.image.image_parts import AclsImage
@@ -30,7 +30,7 @@ class AccessControl:
         self._authorizer = authorizer
         self._acls = acls
         self._super_users = super_users
-        self.seals = seals
+        self._seals = seals
 
     @classmethod
     def by_secret(cls, secret: bytes | None) -> AccessControl:
@@ -41,6 +41,11 @@ class AccessControl:
     def is_enforced(self) -> bool:
         """Whether there is anything that somebody may not do."""
         return self._authorizer is not None
+
+    @property
+    def seal(self) -> Seal | None:
+        """The seal by which this controller shows others who it is; None: a secret or a certificate does."""
+        return None if self._seals is None else self._seals.seal
 
     @property
     def generation(self) -> int:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from quorate.controller.identity.identity import NodeRole
 from quorate.controller.permissions.rights import NODE_OPERATION, Rights
 from quorate.controller.protocol.acls import AclOperation
 
@@ -81,7 +82,7 @@ class ByItem(Permission):
 class AsNode(Permission):
     """The request is made in the name of a node, by that node. No ACL stands in for being it."""
 
-    role: str
+    role: NodeRole
     #: The field of the body that says which node that is.
     field: str
 
@@ -92,11 +93,7 @@ class AsNode(Permission):
 
     def check(self, rights: Rights, body: Any) -> None:
         """See ``Permission``."""
-        if rights.is_super:
-            return
-        node, wanted = rights.caller.identity.node, getattr(body, self.field)
-        if node is None or node.role != self.role or wanted not in node.ids:
-            raise rights.refusal(f"is not {self.role} {wanted}, in whose name it asks")
+        rights.need_node(self.role, getattr(body, self.field))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.decisions.origin import ANONYMOUS
-from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.identity import Caller, Identity, NodeRole
 from quorate.controller.protocol.acls import AclOperation, AclResourceType
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
@@ -51,6 +51,22 @@ class Rights:
         """
         if not self.may_on_cluster(operation):
             raise self.refusal(f"needs {operation} on the cluster ({CLUSTER_NAME})")
+
+    def need_node(self, role: NodeRole, node_id: int) -> None:
+        """Refuse a caller that is not this node, in whose name it asks. No ACL stands in for being it.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        node = self.caller.identity.node
+        if not self.is_super and (node is None or node.role != role or node_id not in node.ids):
+            raise self.refusal(f"is not {role} {node_id}, in whose name it asks")
+
+    @property
+    def bounded_principal(self) -> str | None:
+        """The principal whose share of what brokers live by is bounded; None: the caller is a node, or nobody asks."""
+        is_free = self.authorizer is None or self.caller.identity.node is not None
+        return None if is_free else self.caller.principal
 
     def refusal(self, why: str) -> ApiError:
         """The refusal of a whole request: ``why`` follows the name of the principal."""

@@ -31,7 +31,7 @@ from quorate.controller.http.ports import Node, NodeLimits, Peer
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.active_role import RoleSettings
-from quorate.controller.permissions.access_control import AccessControl
+from quorate.controller.process.access_parts import AccessParts
 from quorate.controller.process.composition import Composed, Machine, compose
 from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.registrar import Registrar
@@ -71,8 +71,7 @@ class ControllerParts:
     listeners: tuple[Listener, ...]
     #: Of topics, where no config says otherwise: partitions with fewer in sync are counted.
     default_min_isr: int
-    #: None: whoever reaches the port may do everything (loopback only).
-    shared_secret: bytes | None
+    access: AccessParts
     #: With which it asks the other controllers over TLS.
     tls: TlsContexts | None = None
 
@@ -213,7 +212,7 @@ def _node(
         broker_reports=BrokerReports(clock.monotonic_ms),
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
-        access=AccessControl.by_secret(parts.shared_secret),
+        access=parts.access.over(lambda: controller.stable.acls),
         tls=parts.tls,
         audit=audit,
         refusals=refusals,

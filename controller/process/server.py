@@ -141,7 +141,7 @@ async def _start(
         counters=faults.counters,
         background=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
-        connect=lambda urls: ControllerClient(urls, shared_secret=secret, tls=parts.tls),
+        connect=lambda urls: _client(urls, parts, secret),
         join=join,
         keep_account=account,
     )
@@ -169,6 +169,14 @@ async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | No
     host, port = settings.http_bind
     tls, wants = None if files is None else files.as_server, settings.tls.client_auth == "required"
     return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants)
+
+
+def _client(urls: list[str], parts: ControllerParts, secret: bytes | None) -> ControllerClient:
+    """Of the other controllers: the secret itself is shown where nobody has to know who asks, and else proves it."""
+    seals = parts.access.seals
+    if seals is None:
+        return ControllerClient(urls, shared_secret=secret, tls=parts.tls)
+    return ControllerClient(urls, seal=seals.seal, tls=parts.tls)
 
 
 def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:

@@ -10,10 +10,12 @@ import ipaddress
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from quorate.controller.api.tls_files import TlsPaths, check_paths
+from quorate.controller.process.access_settings import AccessSettings
+from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.ids import uuid_from_text
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
@@ -63,12 +65,6 @@ def _check_directory_id(text: str) -> str:
 #: A uuid in Kafka's form, 22 characters.
 DirectoryId = Annotated[str, AfterValidator(_check_directory_id)]
 HostPort = Annotated[Address, BeforeValidator(parse_address, json_schema_input_type=str)]
-
-
-class Group(BaseModel):
-    """Settings that belong together."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class ConfiguredVoter(Group):
@@ -352,6 +348,7 @@ class ControllerSettings(BaseSettings):
     limits: LimitSettings = Field(default_factory=LimitSettings)
     maintenance: MaintenanceSettings = Field(default_factory=MaintenanceSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
     log: LogSettings = Field(default_factory=LogSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     tls: TlsSettings = Field(default_factory=TlsSettings)
@@ -379,6 +376,8 @@ class ControllerSettings(BaseSettings):
             for address in (self.voter.quorum, self.http_bind):
                 if not address.is_loopback:
                     raise ValueError(f"listening on {address}, no loopback address, needs a shared_secret_file")
+            if self.access.authorizer == "acl":
+                raise ValueError("access.authorizer acl needs a shared_secret_file: controllers know each other by it")
         return self
 
     @property

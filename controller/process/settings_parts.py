@@ -16,6 +16,7 @@ from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.feed.feed import FeedLimits
 from quorate.controller.http.ports import NodeLimits
 from quorate.controller.operations.active_role import RoleSettings
+from quorate.controller.process.access_parts import access_parts
 from quorate.controller.process.assembly import ControllerParts
 from quorate.controller.process.policy_loading import load_policies
 from quorate.controller.process.settings import ControllerSettings, LogSettings, TopicSettings
@@ -32,7 +33,7 @@ def controller_parts(
     """The parts that ``assemble`` needs. The secrets: the contents of the files that the settings name.
 
     Raises:
-        InvalidSettings: a policy that cannot be loaded.
+        InvalidSettings: a policy that cannot be loaded, or a file of tokens that cannot be used.
     """
     return ControllerParts(
         config=_controller_config(settings, cluster_id, token_secret),
@@ -44,7 +45,7 @@ def controller_parts(
         urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
         default_min_isr=settings.topics.min_insync_replicas,
-        shared_secret=shared_secret or None,
+        access=access_parts(settings, shared_secret),
     )
 
 

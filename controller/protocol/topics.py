@@ -19,6 +19,7 @@ from quorate.controller.protocol.types import (
     Text,
     UuidField,
 )
+from quorate.metadata_log.errors import ErrorCode
 from quorate.snapshots.views.state_names import PartitionState, ReplicaState
 
 _CONFIGS_MAX = 1_000
@@ -65,6 +66,8 @@ class CreatableTopicResult(ItemResult):
     topic_id: UuidField | None = None
     num_partitions: Int32 = -1
     replication_factor: Int16 = -1
+    #: TOPIC_AUTHORIZATION_FAILED: whoever created it may not be told its configs, partitions and replication factor.
+    topic_config_error_code: ErrorCode = Field(default=ErrorCode.NONE, strict=False)
     #: All configs of the topic as they hold, by name.
     configs: list[CreatedTopicConfig] = Field(default_factory=list)
 

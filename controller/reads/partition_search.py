@@ -6,7 +6,7 @@ Conditions are masks over the columns of the partition table: work for a single 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,11 +64,20 @@ class PartitionSearch:
         self._order: _TopicOrder | None = None
 
     def partitions(
-        self, image: MetadataImage, wanted: PartitionFilter, after: tuple[str, int] | None, limit: int
+        self,
+        image: MetadataImage,
+        wanted: PartitionFilter,
+        after: tuple[str, int] | None,
+        limit: int,
+        *,
+        is_shown: Callable[[str], bool] | None = None,
     ) -> PartitionsFound:
-        """At most ``limit`` partitions behind ``after``, a topic's name and a partition number."""
+        """At most ``limit`` partitions behind ``after``, a topic's name and a partition number.
+
+        ``is_shown``: of which topics; None: of all.
+        """
         order = self._order_of(image)
-        chosen = order.select(wanted.names)
+        chosen = order.select(wanted.names, is_shown)
         hits = matching_rows(image, self._config, wanted)
         begins, ends = order.stretches(chosen, hits)
         matching = int((ends - begins).sum())
@@ -87,14 +96,21 @@ class PartitionSearch:
         return PartitionsFound(rows[:limit], matching, len(rows) > limit)
 
     def topics(
-        self, image: MetadataImage, wanted: PartitionFilter, after: str, limit: int, *, has_configs: bool
+        self,
+        image: MetadataImage,
+        wanted: PartitionFilter,
+        after: str,
+        limit: int,
+        *,
+        has_configs: bool,
+        is_shown: Callable[[str], bool] | None = None,
     ) -> TopicsFound:
         """At most ``limit`` topics behind the name ``after``; with a partition that fits, where partitions matter.
 
-        ``has_configs``: only topics with configs of their own.
+        ``has_configs``: only topics with configs of their own. ``is_shown``: only these; None: all.
         """
         order = self._order_of(image)
-        chosen = order.select(wanted.names)
+        chosen = order.select(wanted.names, is_shown)
         begins, ends = order.stretches(chosen, matching_rows(image, self._config, wanted))
         counts = ends - begins
         if wanted.is_about_partitions:
@@ -134,9 +150,12 @@ class _TopicOrder:
         """Whether it holds for this image too."""
         return self._by_name is image.topics.by_name and self._extents is image.partitions.extents
 
-    def select(self, patterns: NamePatterns) -> NDArray[np.int64]:
-        """Ascending places of the topics that are meant."""
+    def select(self, patterns: NamePatterns, is_shown: Callable[[str], bool] | None) -> NDArray[np.int64]:
+        """Ascending places of the topics that are meant, and may be seen."""
         chosen = patterns.select(self.names)
+        if is_shown is not None:
+            among = range(len(self.names)) if chosen is None else chosen
+            chosen = [place for place in among if is_shown(self.names[place])]
         return np.arange(len(self.names)) if chosen is None else np.array(chosen, np.int64)
 
     def rows(self, place: int) -> range:

@@ -182,6 +182,13 @@ def _tokens(app: typer.Typer) -> None:
     app.add_typer(tokens.app, name="tokens")
 
 
+def _bearer_tokens(app: typer.Typer) -> None:
+    import_lean_client()
+    from quorate.scripts.cli.access import bearer_tokens
+
+    app.add_typer(bearer_tokens.app, name="bearer-tokens")
+
+
 def _format(app: typer.Typer) -> None:
     import_lean_client()
     from quorate.scripts.cli.clusters import format as format_commands
@@ -278,8 +285,11 @@ _COMMANDS: Final = {
     "labels": _Command(_labels, "Show, set and remove labels: small values of one's own.", _SETTINGS),
     "quotas": _Command(_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS),
     "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
-    "acls": _Command(_acls, "Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", _ACCESS),
+    "acls": _Command(_acls, "Show, add and remove ACLs: who may do what, with brokers and with controllers.", _ACCESS),
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
+    "bearer-tokens": _Command(
+        _bearer_tokens, "The file of tokens by which controllers know who asks: add, list and remove.", _ACCESS
+    ),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
     "history": _Command(

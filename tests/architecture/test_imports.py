@@ -65,6 +65,7 @@ SHELLS = {
     "quorate.controller.logs.refusals": "knows refusals by the answers of HTTP",
     "quorate.controller.logs.state_log": "a thread that looks and logs",
     "quorate.controller.logs.write_log": "logs what was decided",
+    "quorate.controller.process.access_parts": "reads the file of tokens when it has changed, and says so",
     "quorate.controller.process.assembly": "composition root: says who leads, and which checkpoint was loaded",
     "quorate.controller.process.digest_watch": "asks the other controllers, with waits between comparisons",
     "quorate.controller.process.disk_findings": "logs what was found",

@@ -26,8 +26,9 @@ from quorate.controller.http.ports import Node, NodeLimits, NodePosition, Peer, 
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.http.serving import HttpServer
+from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.operations.bootstrap import fresh_records
-from quorate.controller.permissions.access_control import AccessControl
+from quorate.controller.process.access_parts import AccessParts
 from quorate.controller.process.composition import Machine, compose
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
@@ -231,7 +232,7 @@ class Member:
         quorum: InstantQuorum,
         peers: Mapping[int, Peer],
         limits: NodeLimits,
-        shared_secret: bytes | None,
+        access: AccessParts,
         token_secret: bytes | None,
     ) -> None:
         self.node_id = node_id
@@ -270,7 +271,7 @@ class Member:
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,
-            access=AccessControl.by_secret(shared_secret),
+            access=access.over(lambda: self.controller.stable.acls),
         )
         self.controller.on_stable = self._moved
         self.url = ""
@@ -370,16 +371,19 @@ async def stage(
     limits: NodeLimits | None = None,
     routes: Sequence[Route] = ROUTES,
     shared_secret: bytes | None = None,
+    access: Callable[[int], AccessParts] | None = None,
     token_secret: bytes | None = TOKEN_SECRET,
     tls: SpokenTls = NO_TLS,
 ) -> AsyncIterator[Stage]:
-    """Controllers 1 to ``count_``; the active one has completed its activation."""
+    """Controllers 1 to ``count_``, each with its ``access``; the active one has completed its activation."""
+    by_secret = AccessParts(SharedSecretAuthentication(shared_secret))
     quorum = InstantQuorum()
     peers: dict[int, Peer] = {}
     trusted = tls.as_client() if tls.as_client else True
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
         for node_id in range(1, count_ + 1):
-            member = Member(node_id, quorum, peers, limits or node_limits(), shared_secret, token_secret)
+            parts = by_secret if access is None else access(node_id)
+            member = Member(node_id, quorum, peers, limits or node_limits(), parts, token_secret)
             quorum.members[node_id] = member
             await member.serve(routes, tls)
             peers[node_id] = Peer(node_id, member.url)

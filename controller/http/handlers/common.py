@@ -17,8 +17,6 @@ from quorate.controller.api.models import (
     Nothing,
     PastViewParameters,
     ReadParameters,
-    TopicParameters,
-    TopicReadParameters,
 )
 from quorate.controller.api.resources import (
     BrokerReply,
@@ -27,7 +25,6 @@ from quorate.controller.api.resources import (
     DigestReply,
     QuorumReply,
     StatusReply,
-    TopicReply,
 )
 from quorate.controller.http.handlers.views import (
     broker_replies,
@@ -35,7 +32,6 @@ from quorate.controller.http.handlers.views import (
     cluster_reply,
     elections_reply,
     quorum_reply,
-    topic_reply,
     unsupported_entities,
 )
 from quorate.controller.http.ports import Node
@@ -43,7 +39,6 @@ from quorate.controller.http.routing import Call
 from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
-    DeleteTopicsResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
     UnregisterBrokerRequest,
@@ -95,7 +90,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
         offline_partitions=counted.offline,
         states=await node.states.count(image),
         elections=elections_reply(node.controller.head_watch.counts),
-        unsupported=unsupported_entities(image),
+        unsupported=unsupported_entities(image, are_acls_enforced=node.access.is_enforced),
     )
 
 
@@ -169,19 +164,6 @@ async def alter_partition_columns(
         body.broker_id, body.broker_epoch, columns_of(body), call.write_timeout_ms
     )
     return response_of(altered)
-
-
-# --- topics ----------------------------------------------------------------------------------------------
-
-
-async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) -> TopicReply:
-    image = await read_image(call, parameters)
-    # A topic may have many thousands of partitions; the image is a value, which another thread may read.
-    return await asyncio.to_thread(topic_reply, image, parameters.name)
-
-
-async def delete_topic(call: Call, parameters: TopicParameters, body: Nothing) -> DeleteTopicsResponse:
-    return await call.node.operations.delete_topic(parameters.name, call.write_timeout_ms)
 
 
 # --- partitions ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from quorate.controller.api.content import JSON
 from quorate.controller.api.models import HealthCheck, HealthReply, Nothing
+from quorate.controller.http.callers import CALLER
 from quorate.controller.http.ports import Node
 
 #: A committed record is applied within milliseconds, a checkpoint of a million partitions within a second.
@@ -43,7 +44,10 @@ async def get_livez(node: Node, parameters: Nothing, request: web.Request) -> we
 
 async def get_readyz(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
     checks = list(ready_checks(node))
-    return _answer(HealthReply(ok=all(check.ok for check in checks), node_id=node.node_id, checks=checks))
+    is_ok = all(check.ok for check in checks)
+    caller = CALLER.get()
+    is_told_why = not node.access.is_enforced or (caller is not None and caller.is_proved)
+    return _answer(HealthReply(ok=is_ok, node_id=node.node_id, checks=checks if is_told_why else []))
 
 
 def _answer(reply: HealthReply) -> web.Response:

@@ -14,6 +14,7 @@ from quorate.controller.api.models import CheckpointParameters, FeedParameters, 
 from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.feed.sending import ChunkSender, chunk_headers
 from quorate.controller.feed.sessions import Reader
+from quorate.controller.http.callers import rights_here
 from quorate.controller.http.ports import Node
 from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from quorate.metadata_log.checkpoints.checkpoints import PositionOutOfRange, UnknownCheckpoint
@@ -24,7 +25,10 @@ _METRICS_VERSION: Final = "0.0.4"
 
 
 async def get_batches(node: Node, parameters: FeedParameters, request: web.Request) -> web.StreamResponse:
-    feed = node.feed
+    feed, rights = node.feed, rights_here(node)
+    if parameters.broker_id is not None:
+        rights.need_node("broker", parameters.broker_id)
+    place = rights.bounded_principal
     reader = Reader(parameters.broker_id, parameters.hosted_brokers, _peer_address(request))
     with feed.sessions.serving(reader, parameters.offset) as session:
         sender = ChunkSender(feed, session, request)
@@ -33,10 +37,15 @@ async def get_batches(node: Node, parameters: FeedParameters, request: web.Reque
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST, "past and stream exclude each other: a stream is for followers"
                 )
-            return await _stream(feed, parameters, request, sender)
+            return await _stream(feed, parameters, request, sender, place)
         # Sent inside of the fetch: a follower that does not read counts as one until it is cut off.
         async with feed.fetching(
-            parameters.offset, parameters.epoch, parameters.wait_ms, parameters.max_bytes, is_past=parameters.past
+            parameters.offset,
+            parameters.epoch,
+            parameters.wait_ms,
+            parameters.max_bytes,
+            is_past=parameters.past,
+            reader=place,
         ) as chunk:
             return await sender.answer(chunk)
 
@@ -47,9 +56,9 @@ def _peer_address(request: web.Request) -> str:
 
 
 async def _stream(
-    feed: MetadataFeed, parameters: FeedParameters, request: web.Request, sender: ChunkSender
+    feed: MetadataFeed, parameters: FeedParameters, request: web.Request, sender: ChunkSender, place: str | None
 ) -> web.StreamResponse:
-    async with aclosing(feed.stream(parameters.offset, parameters.epoch, parameters.max_bytes)) as chunks:
+    async with aclosing(feed.stream(parameters.offset, parameters.epoch, parameters.max_bytes, place)) as chunks:
         first = await anext(chunks)
         answer = web.StreamResponse(headers=chunk_headers(feed, first))
         answer.content_type = BATCHES

@@ -7,7 +7,16 @@ from pydantic import Field
 from quorate.controller.api.models import Nothing, ReadParameters
 from quorate.controller.http.handlers.common import is_linearizable
 from quorate.controller.http.routing import Call
-from quorate.controller.protocol.tokens import DescribeDelegationTokenResponse
+from quorate.controller.permissions.tokens import check_creation, check_not_by_token, shown_tokens
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 from quorate.controller.protocol.types import Name
 
 
@@ -24,5 +33,30 @@ class TokenParameters(ReadParameters):
 
 async def describe_tokens(call: Call, parameters: TokenParameters, body: Nothing) -> DescribeDelegationTokenResponse:
     return await call.node.operations.tokens.describe_tokens(
-        parameters.owner, parameters.after, parameters.limit, is_linearizable=is_linearizable(parameters)
+        parameters.owner,
+        parameters.after,
+        parameters.limit,
+        shown_tokens(call.rights),
+        is_linearizable=is_linearizable(parameters),
     )
+
+
+async def create_token(
+    call: Call, parameters: Nothing, body: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    check_creation(call.rights, body)
+    return await call.node.operations.tokens.create_token(body, call.write_timeout_ms)
+
+
+async def renew_token(
+    call: Call, parameters: Nothing, body: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
+    check_not_by_token(call.rights)
+    return await call.node.operations.tokens.renew_token(body, call.write_timeout_ms)
+
+
+async def expire_token(
+    call: Call, parameters: Nothing, body: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse:
+    check_not_by_token(call.rights)
+    return await call.node.operations.tokens.expire_token(body, call.write_timeout_ms)

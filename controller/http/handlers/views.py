@@ -194,8 +194,8 @@ def cluster_reply(
     )
 
 
-def topic_reply(image: MetadataImage, name: str) -> TopicReply:
-    """One topic with its partitions and configs.
+def topic_reply(image: MetadataImage, name: str, *, has_configs: bool) -> TopicReply:
+    """One topic with its partitions and, if they may be told, its configs.
 
     Raises:
         ApiError: UNKNOWN_TOPIC_OR_PARTITION.
@@ -203,7 +203,8 @@ def topic_reply(image: MetadataImage, name: str) -> TopicReply:
     topic = describe_topic(image, name)
     if topic.error_code is not ErrorCode.NONE:
         raise ApiError(topic.error_code, topic.error_message or topic.error_code.name)
-    return TopicReply(state_offset=image.provenance.end_offset, topic=topic, configs=topic_configs(image, name))
+    configs = topic_configs(image, name) if has_configs else []
+    return TopicReply(state_offset=image.provenance.end_offset, topic=topic, configs=configs)
 
 
 def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
@@ -215,10 +216,10 @@ def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
     ]
 
 
-def unsupported_entities(image: MetadataImage) -> dict[str, int]:
+def unsupported_entities(image: MetadataImage, *, are_acls_enforced: bool) -> dict[str, int]:
     """The numbers of entities that are kept and not acted on, by kind; kinds of which there is none are left out."""
     counts = {
-        "ACLs": len(image.acls.entries),
+        "ACLs": 0 if are_acls_enforced else len(image.acls.entries),
         "SCRAM credentials": len(image.scram.credentials),
         "delegation tokens": len(image.delegation_tokens.tokens),
         "client quotas": len(image.client_quotas.entities),

@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.controller.api.models import Nothing, ViewParameters
-from quorate.controller.http.routing import Call, Route, Serving, route
+from quorate.controller.http.handlers import topics
+from quorate.controller.http.routing import Route, Serving, route
 from quorate.controller.permissions.permission import ByItem
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
-
-
-async def list_topic_deletions(call: Call, parameters: ViewParameters, body: Nothing) -> DescribeTopicDeletionsResponse:
-    return call.node.operations.describe_topic_deletions()
-
 
 DELETION_ROUTES: Final[tuple[Route, ...]] = (
     route(
         "GET",
         "/v1/topic-deletions",
         "Deleted topics whose replicas are not all gone, by broker and state, and what they wait for",
-        list_topic_deletions,
+        topics.list_topic_deletions,
         tag="topics",
         permission=ByItem("DESCRIBE on each Topic, others are left out"),
         parameters=ViewParameters,

@@ -29,6 +29,7 @@ from quorate.controller.api.resources import (
     TopicReply,
 )
 from quorate.controller.http.handlers import common as handlers
+from quorate.controller.http.handlers import topics
 from quorate.controller.http.handlers.health import get_livez, get_readyz
 from quorate.controller.http.handlers.raw import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
 from quorate.controller.http.openapi import get_openapi
@@ -47,6 +48,11 @@ from quorate.controller.http.routing import Route, Serving, raw_route, route, wr
 from quorate.controller.operations.operations import Operations
 from quorate.controller.permissions.permission import ByItem, OnCluster, Open
 from quorate.controller.protocol import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
     DeleteTopicsResponse,
     ListPartitionReassignmentsResponse,
     UnregisterBrokerResponse,
@@ -156,12 +162,17 @@ ROUTES: Final[tuple[Route, ...]] = (
     *AUDIT_ROUTES,
     *SEARCH_ROUTES,
     *DELETION_ROUTES,
-    write(
+    route(
+        "POST",
         "/v1/topics",
         "Create topics, one or many (Kafka's CreateTopics)",
-        Operations.create_topics,
+        topics.create_topics,
         tag="topics",
         permission=ByItem("CREATE on Cluster, or on each Topic; DESCRIBE_CONFIGS on it to be told its configs"),
+        parameters=Nothing,
+        body=CreateTopicsRequest,
+        reply=CreateTopicsResponse,
+        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(409, 422, 429),
     ),
@@ -169,7 +180,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "GET",
         "/v1/topics/{name}",
         "One topic with its partitions and configs",
-        handlers.get_topic,
+        topics.get_topic,
         tag="topics",
         permission=ByItem("DESCRIBE on Topic, be it there or not; DESCRIBE_CONFIGS on it for its configs"),
         parameters=TopicReadParameters,
@@ -182,7 +193,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "DELETE",
         "/v1/topics/{name}",
         "Delete one topic",
-        handlers.delete_topic,
+        topics.delete_topic,
         tag="topics",
         permission=ByItem("DELETE on Cluster or Topic; DESCRIBE on Topic to be told whether it is there"),
         parameters=TopicParameters,
@@ -192,21 +203,31 @@ ROUTES: Final[tuple[Route, ...]] = (
         is_bulk=True,
         errors=(404, 429),
     ),
-    write(
+    route(
+        "POST",
         "/v1/topics/delete",
         "Delete topics by id, one or many (Kafka's DeleteTopics)",
-        Operations.delete_topics,
+        topics.delete_topics,
         tag="topics",
         permission=ByItem("DELETE on Cluster, or on each Topic; DESCRIBE on it to be told its name"),
+        parameters=Nothing,
+        body=DeleteTopicsRequest,
+        reply=DeleteTopicsResponse,
+        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 429),
     ),
-    write(
+    route(
+        "POST",
         "/v1/topics/partitions",
         "Give topics more partitions (Kafka's CreatePartitions)",
-        Operations.create_partitions,
+        topics.create_partitions,
         tag="topics",
         permission=ByItem("ALTER on each Topic"),
+        parameters=Nothing,
+        body=CreatePartitionsRequest,
+        reply=CreatePartitionsResponse,
+        serving=Serving.ACTIVE,
         is_bulk=True,
         errors=(404, 409, 422, 429),
     ),

@@ -7,16 +7,17 @@ from typing import Final
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers import tokens as token_handlers
 from quorate.controller.http.handlers.tokens import TokenParameters
-from quorate.controller.http.routing import Route, Serving, route, write
-from quorate.controller.operations.operations import Operations
-from quorate.controller.operations.tokens import TokenOperations
+from quorate.controller.http.routing import Route, Serving, route
 from quorate.controller.permissions.permission import ByItem
-from quorate.controller.protocol.tokens import DescribeDelegationTokenResponse
-
-
-def _tokens(operations: Operations) -> TokenOperations:
-    return operations.tokens
-
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 
 #: The password of the token is in the request, and whoever may is named in the token.
 _OF_OWNERS: Final = "to be the token's owner or renewer; never by a delegation token"
@@ -36,31 +37,43 @@ TOKEN_ROUTES: Final[tuple[Route, ...]] = (
         reply=DescribeDelegationTokenResponse,
         serving=Serving.CONSISTENT,
     ),
-    write(
+    route(
+        "POST",
         "/v1/delegation-tokens",
         "Make a delegation token; its HMAC is in this answer only (Kafka's CreateDelegationToken)",
-        TokenOperations.create_token,
+        token_handlers.create_token,
         tag="delegation tokens",
         permission=ByItem("nothing for oneself; CREATE_TOKENS on User for another owner; never by a delegation token"),
-        of=_tokens,
+        parameters=Nothing,
+        body=CreateDelegationTokenRequest,
+        reply=CreateDelegationTokenResponse,
+        serving=Serving.ACTIVE,
         errors=(429,),
     ),
-    write(
+    route(
+        "POST",
         "/v1/delegation-tokens/renew",
         "Let a delegation token live on (Kafka's RenewDelegationToken)",
-        TokenOperations.renew_token,
+        token_handlers.renew_token,
         tag="delegation tokens",
         permission=ByItem(_OF_OWNERS),
-        of=_tokens,
+        parameters=Nothing,
+        body=RenewDelegationTokenRequest,
+        reply=RenewDelegationTokenResponse,
+        serving=Serving.ACTIVE,
         errors=(404, 429),
     ),
-    write(
+    route(
+        "POST",
         "/v1/delegation-tokens/expire",
         "Let a delegation token end, at once or later (Kafka's ExpireDelegationToken)",
-        TokenOperations.expire_token,
+        token_handlers.expire_token,
         tag="delegation tokens",
         permission=ByItem(_OF_OWNERS),
-        of=_tokens,
+        parameters=Nothing,
+        body=ExpireDelegationTokenRequest,
+        reply=ExpireDelegationTokenResponse,
+        serving=Serving.ACTIVE,
         errors=(404, 429),
     ),
 )

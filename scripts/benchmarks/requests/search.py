@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from quorate.controller.http.handlers.searches import partitions_reply, topics_reply
+from quorate.controller.permissions.rights import ALL_RIGHTS
 from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.search_models import PartitionListParameters, TopicListParameters
@@ -25,12 +26,12 @@ _Question = Callable[[PartitionSearch, MetadataImage], str]
 
 def _partitions(**wanted: str | int) -> _Question:
     parameters = PartitionListParameters.model_validate({"limit": _PAGE, **wanted})
-    return lambda search, image: partitions_reply(search, image, parameters).model_dump_json()
+    return lambda search, image: partitions_reply(search, image, parameters, ALL_RIGHTS).model_dump_json()
 
 
 def _topics(**wanted: str | int) -> _Question:
     parameters = TopicListParameters.model_validate({"limit": _PAGE, **wanted})
-    return lambda search, image: topics_reply(search, image, parameters).model_dump_json()
+    return lambda search, image: topics_reply(search, image, parameters, ALL_RIGHTS).model_dump_json()
 
 
 def run(workspace: Workspace) -> BenchmarkOutcome:

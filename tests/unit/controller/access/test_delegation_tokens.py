@@ -85,6 +85,11 @@ class Tokens:
         return set(self.cluster.image.delegation_tokens.tokens)
 
 
+def everything(_: DelegationTokenRecord) -> bool:
+    """All tokens may be shown."""
+    return True
+
+
 def code_of(call: Callable[[], object]) -> ErrorCode:
     with pytest.raises(ApiError) as refused:
         call()
@@ -214,7 +219,7 @@ def test_without_a_secret_or_below_its_level_there_are_no_tokens() -> None:
     off = Tokens(token_config(None))
     for call in (off.create, lambda: off.renew(b"x"), lambda: off.expire(b"x")):
         assert code_of(call) is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    disabled = code_of(lambda: describe_tokens(off.cluster.image, off.config, None, "", 10))
+    disabled = code_of(lambda: describe_tokens(off.cluster.image, off.config, None, "", 10, everything))
     assert disabled is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     old = Tokens()
     old.cluster.write(FeatureLevelRecord("metadata.version", 13))
@@ -244,7 +249,7 @@ def test_description_has_pages_and_owners_and_no_hmac() -> None:
     image = tokens.cluster.image
 
     def ids(owner: str | None, after: str = "", limit: int = 10) -> tuple[list[str], str | None]:
-        page = describe_tokens(image, CONFIG, owner, after, limit)
+        page = describe_tokens(image, CONFIG, owner, after, limit, everything)
         return [token.token_id for token in page.tokens], page.next_after
 
     everybody = sorted(reply.token_id for reply in made)
@@ -254,7 +259,7 @@ def test_description_has_pages_and_owners_and_no_hmac() -> None:
     assert ids(EVE)[0] == sorted(made[n].token_id for n in (0, 2, 4))
     assert ids(BOB)[0] == [made[3].token_id], "a renewer sees it, too"
     assert ids("User:x") == ([], None)
-    text = describe_tokens(image, CONFIG, None, "", 10).model_dump_json()
+    text = describe_tokens(image, CONFIG, None, "", 10, everything).model_dump_json()
     assert "hmac" not in text
 
 
@@ -262,7 +267,7 @@ def test_description_shows_whatever_an_imported_log_has() -> None:
     tokens = Tokens()
     odd = DelegationTokenRecord("User:", "nobody", ("", "x" * 30_000), NOW, NOW, NOW, "odd")
     tokens.cluster.write(odd)
-    (seen,) = describe_tokens(tokens.cluster.image, CONFIG, "nobody", "", 10).tokens
+    (seen,) = describe_tokens(tokens.cluster.image, CONFIG, "nobody", "", 10, everything).tokens
     assert (seen.principal_type, seen.principal_name, seen.token_requester_principal_type) == ("User", "", "nobody")
     assert [len(one.principal_type) for one in seen.renewers] == [0, 30_000]
 

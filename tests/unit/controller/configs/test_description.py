@@ -143,7 +143,7 @@ def test_resource_that_is_not_there_is_said_so(cluster: SmallCluster, kind: str,
 
 def test_topics_own_config_that_nobody_knows_is_named_and_not_shown(cluster: SmallCluster) -> None:
     cluster.write(ConfigRecord(TOPIC, "t", "of.another.vendor", "hush"))
-    reply = topic_reply(cluster.image, "t")
+    reply = topic_reply(cluster.image, "t", has_configs=True)
     assert [(config.name, config.value) for config in reply.configs] == [
         ("of.another.vendor", None),
         ("retention.ms", "5"),

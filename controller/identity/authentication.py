@@ -1,0 +1,104 @@
+"""Finds out who makes a request where an authorizer asks: the first that the request offers counts.
+
+In this order: a seal, which only controllers make; the certificate of its connection; a token; nothing, which is
+``User:ANONYMOUS``. What is offered and wrong is refused, and not passed over for the next. A request that a controller
+passes on is its client's: who that is, the controller has found out.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from quorate.controller.api import headers
+from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
+from quorate.controller.identity.identity import NOBODY, PROOFS, Caller, Identity, NodeIdentity, Proof
+from quorate.controller.identity.seals import SCHEME, Seals
+
+_BEARER: Final = "Bearer "
+#: Headers that only a request has which was passed on.
+_PASSED_ON: Final = (headers.HOPS, headers.CLIENT, headers.IDENTITY)
+
+
+class FoundTokens(Protocol):
+    """Tokens that may change while the process runs."""
+
+    @property
+    def generation(self) -> int:
+        """Another number for other tokens."""
+
+    def find(self, token: str) -> Identity | None:
+        """The identity that has a token; None: nobody has it."""
+
+
+class IdentityAuthentication:
+    """``Authentication`` by seals, certificates and tokens."""
+
+    def __init__(self, tokens: FoundTokens, seals: Seals | None, proxies: frozenset[str]) -> None:
+        """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names."""
+        self._tokens = tokens
+        self._seals = seals
+        self._proxies = proxies
+
+    @property
+    def generation(self) -> int:
+        """See ``Authentication``."""
+        return self._tokens.generation
+
+    def identify(self, claims: RequestClaims) -> Caller:
+        """See ``Authentication``."""
+        identity, body_digest = self._proved(claims)
+        if identity.node is not None and identity.node.role == "controller":
+            if claims.hops():
+                return Caller(_passed_on(claims), _client(claims), claims.hops(), body_digest)
+        elif any(claims.field(name) for name in _PASSED_ON):
+            raise NoAccess(403, f"{_named(_PASSED_ON)} are for controllers, which pass requests on: send none of them")
+        named = claims.named_principal()
+        if named is not None and named != identity.principal:
+            if identity.principal not in self._proxies:
+                message = f"{identity.principal} may not ask in the name of {named}: it is not among access.proxies"
+                raise NoAccess(403, message)
+            identity = Identity(named, identity.proof)
+        return Caller(identity, claims.address, 0, body_digest)
+
+    def _proved(self, claims: RequestClaims) -> tuple[Identity, bytes | None]:
+        """The identity of whoever is at the other end of the connection, and the digest of the sealed body."""
+        authorization = claims.field("authorization")
+        if authorization.startswith(SCHEME + " ") and self._seals is not None:
+            node_id, body_digest = self._seals.check(claims)
+            return Identity(
+                f"Controller:{node_id}", "seal", NodeIdentity("controller", frozenset({node_id}))
+            ), body_digest
+        if claims.certified is not None:
+            return claims.certified, None
+        if authorization.startswith(_BEARER):
+            found = self._tokens.find(authorization.removeprefix(_BEARER))
+            if found is None:
+                raise NoAccess(401, "nobody has this token (Authorization: Bearer), or nobody has it any more")
+            return found, None
+        if authorization:
+            raise NoAccess(401, "Authorization must be Bearer and a token")
+        check_host(claims.field("host"))
+        return NOBODY, None
+
+
+def forwarded_identity(identity: Identity) -> str:
+    """The header by which a controller says how its client proved who it is, and which node it is."""
+    return identity.proof if identity.node is None else f"{identity.proof} {identity.node}"
+
+
+def _passed_on(claims: RequestClaims) -> Identity:
+    principal, text = claims.named_principal(), claims.field(headers.IDENTITY)
+    said, _, node_text = text.partition(" ")
+    proof: Proof | None = next((proof for proof in PROOFS if proof == said), None)
+    node = NodeIdentity.parse(node_text) if node_text else None
+    if principal is None or proof is None or (node_text and node is None):
+        raise NoAccess(401, f"a request that was passed on says who made it: {headers.PRINCIPAL}, {headers.IDENTITY}")
+    return Identity(principal, proof, node)
+
+
+def _client(claims: RequestClaims) -> str:
+    return client_address(claims.field(headers.CLIENT))
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1]))

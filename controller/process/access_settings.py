@@ -1,0 +1,52 @@
+"""Settings of a controller about who may do what over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from quorate.controller.decisions.origin import check_principal
+from quorate.controller.process.setting_group import Group
+from quorate.metadata_log.errors import ApiError
+
+
+def _check_listed_principal(text: str) -> str:
+    try:
+        return check_principal(text)
+    except ApiError as error:
+        raise ValueError(error.message) from None
+
+
+#: ``Type:name``.
+_Principals = Annotated[tuple[Annotated[str, AfterValidator(_check_listed_principal)], ...], Field(max_length=1_000)]
+
+
+class AccessSettings(Group):
+    """Permissions over HTTP (docs/security.md). Every controller decides by its own settings: give all the same."""
+
+    authorizer: Literal["none", "acl"] = "none"
+    """none: whoever has the shared secret, or without one is on this machine, may do everything. acl: each request is
+    made by a principal, who may do what the ACLs in the log say (Kafka's StandardAuthorizer); the shared secret is then
+    the controllers' alone, who show each other by it who they are."""
+    super_users: _Principals = ()
+    """Principals who may do everything, whatever the ACLs say, such as `User:admin` (Kafka's super.users)."""
+    allow_everyone_if_no_acl_found: bool = False
+    """Whether a resource that no ACL covers is everybody's (Kafka's allow.everyone.if.no.acl.found)."""
+    tokens_file: Path | None = None
+    """File of tokens by which clients and brokers are known, of lines `sha256:HEX Type:name`, for its owner alone (mode
+    600): `quorate bearer-tokens add`. When it has changed it is read again within seconds; a wrong one is not used."""
+    proxies: _Principals = ()
+    """Principals who may ask in the name of any other, by X-Quorate-Principal, such as a gateway that has found out who
+    its clients are. They are trusted like super users."""
+
+    @model_validator(mode="after")
+    def _check_authorizer(self) -> Self:
+        if self.authorizer == "none":
+            unused = sorted(self.model_fields_set - {"authorizer"})
+            if unused:
+                raise ValueError(f"{', '.join(unused)} are for authorizer acl, and it is none")
+        elif not self.super_users:
+            raise ValueError("authorizer acl needs super_users: nobody else may write the first ACL")
+        return self

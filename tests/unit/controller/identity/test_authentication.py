@@ -1,0 +1,114 @@
+"""Who makes a request, where an authorizer asks: what is offered and wrong is refused, and no name makes anybody."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.controller.api import headers
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.identity.authentication import IdentityAuthentication, forwarded_identity
+from quorate.controller.identity.claims import NoAccess, RequestClaims
+from quorate.controller.identity.identity import NOBODY, Caller, Identity, NodeIdentity
+from quorate.controller.identity.seals import Seals
+
+ANA = Identity("User:ana", "token")
+GATEWAY = Identity("User:gateway", "token")
+BROKER = Identity("Broker:11", "token", NodeIdentity("broker", frozenset({11})))
+CERTIFIED = Identity("User:cn", "certificate")
+CERTIFIED_CONTROLLER = Identity("Controller:2", "certificate", NodeIdentity("controller", frozenset({2})))
+TOKENS = {"a" * 43: ANA, "g" * 43: GATEWAY, "b" * 43: BROKER}
+HOST = {"Host": "localhost:1"}
+SEALS = Seals(b"s" * 32, 1, frozenset({1, 2, 3}), lambda: 0.0)
+
+
+class Tokens:
+    """Tokens that never change."""
+
+    generation = 0
+
+    def find(self, token: str) -> Identity | None:
+        return TOKENS.get(token)
+
+
+def identify(sent: dict[str, str], certified: Identity | None = None) -> Caller:
+    authentication = IdentityAuthentication(Tokens(), SEALS, frozenset({"User:gateway"}))
+    fields = {name.lower(): value for name, value in (HOST | sent).items()}
+    return authentication.identify(RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, certified))
+
+
+def bearer(letter: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {letter * 43}"}
+
+
+def sealed(**sent: str) -> dict[str, str]:
+    named = {headers.HOPS: "1", headers.CLIENT: "10.0.0.7", headers.PRINCIPAL: "User:ana"} | {headers.IDENTITY: "token"}
+    named = {name: value for name, value in (named | sent).items() if value}
+    return named | {"Authorization": SEALS.seal("GET", "/v1/topics", named, b"")}
+
+
+@pytest.mark.parametrize(
+    ("sent", "certified", "identity"),
+    [
+        (bearer("a"), None, ANA),
+        (bearer("b"), None, BROKER),
+        ({}, None, NOBODY),
+        ({}, CERTIFIED, CERTIFIED),
+        (bearer("a"), CERTIFIED, CERTIFIED),
+        (bearer("a") | {headers.PRINCIPAL: "User:ana"}, None, ANA),
+        (bearer("g") | {headers.PRINCIPAL: "User:ben"}, None, Identity("User:ben", "token")),
+    ],
+)
+def test_identity_is_what_was_proved_first(
+    sent: dict[str, str], certified: Identity | None, identity: Identity
+) -> None:
+    assert identify(sent, certified) == Caller(identity, "10.0.0.9")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        (bearer("x"), 401, "nobody has this token"),
+        ({"Authorization": "Bearer"}, 401, "must be Bearer"),
+        ({"Authorization": "Basic YTpi"}, 401, "must be Bearer"),
+        ({"Authorization": "Quorate-Seal 1.0.ab.cd"}, 401, "form"),
+        ({"Host": "evil.example"}, 403, "localhost"),
+        (bearer("a") | {headers.PRINCIPAL: "User:root"}, 403, "User:ana may not ask in the name of User:root"),
+        ({headers.PRINCIPAL: "User:root"}, 403, "User:ANONYMOUS may not"),
+        (bearer("b") | {headers.PRINCIPAL: "User:root"}, 403, "Broker:11 may not"),
+        (bearer("a") | {headers.HOPS: "1"}, 403, "for controllers"),
+        (bearer("g") | {headers.CLIENT: "10.0.0.1"}, 403, "for controllers"),
+        (bearer("b") | {headers.IDENTITY: "token broker/12"}, 403, "for controllers"),
+        (sealed(**{headers.PRINCIPAL: ""}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: ""}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: "token broker/x"}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: "faith"}), 401, "says who made it"),
+        (sealed(**{headers.CLIENT: "somewhere"}), 400, "IP address"),
+        (sealed(**{headers.HOPS: "many"}), 400, "small number"),
+    ],
+)
+def test_wrong_proof_or_a_name_without_one_is_refused(sent: dict[str, str], status: int, says: str) -> None:
+    with pytest.raises(HttpRefusal, match=says) as refused:
+        identify(sent)
+    assert refused.value.status == status
+    assert isinstance(refused.value, NoAccess) == (status != 400)
+
+
+@pytest.mark.parametrize("identity", [ANA, BROKER, NOBODY, CERTIFIED])
+def test_request_that_was_passed_on_is_its_clients(identity: Identity) -> None:
+    caller = identify(sealed(**{headers.PRINCIPAL: identity.principal, headers.IDENTITY: forwarded_identity(identity)}))
+    assert (caller.identity, caller.address, caller.hops) == (identity, "10.0.0.7", 1)
+    assert caller.body_digest is not None
+
+
+def test_controller_is_known_by_seal_or_certificate_and_passes_on_by_either() -> None:
+    node = NodeIdentity("controller", frozenset({1}))
+    own = {"Authorization": SEALS.seal("GET", "/v1/topics", {}, b"")}
+    assert identify(own).identity == Identity("Controller:1", "seal", node)
+    passed_on = {
+        headers.HOPS: "1",
+        headers.CLIENT: "10.0.0.7",
+        headers.PRINCIPAL: "User:ana",
+        headers.IDENTITY: "token",
+    }
+    assert identify(passed_on, CERTIFIED_CONTROLLER).identity == ANA
+    assert identify({}, CERTIFIED_CONTROLLER).identity == CERTIFIED_CONTROLLER
