@@ -7,6 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
+from quorate.controller.api.tls_entrance import peer_certificate
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.claims import RequestClaims
@@ -19,7 +20,9 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 def claims_of(request: web.Request) -> RequestClaims:
     """The request's account of who makes it."""
-    return RequestClaims(request.method, request.raw_path, request.remote or "", request.headers)
+    return RequestClaims(
+        request.method, request.raw_path, request.remote or "", request.headers, peer_certificate(request)
+    )
 
 
 def rights_here(node: Node) -> Rights:

@@ -182,8 +182,11 @@ class ExpressLane:
         transport.write(self.frames.last_answer(request_id, status, body))
         transport.close()
 
-    def read_head(self, data: bytes, address: str) -> _RequestHead | None:
-        """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
+    def read_head(self, data: bytes, address: str, certificate: bytes | None) -> _RequestHead | None:
+        """The head of a request; None if it is not of the usual form, or anything about it is to be refused.
+
+        ``address``, ``certificate``: of the client.
+        """
         line, *lines = data.decode("latin-1").split("\r\n")
         route = self._routes.get(line)
         if route is None:
@@ -197,7 +200,7 @@ class ExpressLane:
         access = self.node.access
         generation = access.generation
         try:
-            caller = access.identify(RequestClaims("POST", route.path, address, fields))
+            caller = access.identify(RequestClaims("POST", route.path, address, fields, certificate))
             timeout_ms = timeout_of(route, fields.get(headers.TIMEOUT_MS.lower()), self.node)
         except ApiError:
             return None
@@ -235,6 +238,7 @@ class ExpressConnection(asyncio.Protocol):
         """``handshake``: the one that it had before, where TLS is spoken."""
         self._lane = lane
         self._handshake = handshake
+        self._certificate: bytes | None = None
         self._lacks_certificate = False
         self.transport: asyncio.Transport
         self._address = ""
@@ -260,7 +264,8 @@ class ExpressConnection(asyncio.Protocol):
         if not self._lane.take_place(self, self._handshake, self._address):
             return
         self._lane.connections.add(self)
-        self._lacks_certificate = self._lane.wants_certificates and certificate_of(transport) is None
+        self._certificate = certificate_of(transport)
+        self._lacks_certificate = self._lane.wants_certificates and self._certificate is None
         connected = transport.get_extra_info("socket")
         if connected is not None:
             # It stays so when the framework takes the connection over.
@@ -324,7 +329,7 @@ class ExpressConnection(asyncio.Protocol):
         head_data, body = data[:body_at], data[body_at:]
         head = self._head if head_data == self._head_data else None
         if head is None or head.generation != lane.node.access.generation:
-            head = lane.read_head(data[:end], self._address)
+            head = lane.read_head(data[:end], self._address, self._certificate)
         if head is None:
             return False
         self._head_data, self._head, self._repeated = head_data, head, None

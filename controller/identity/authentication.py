@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from quorate.controller.api import headers
+from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
 from quorate.controller.identity.identity import NOBODY, PROOFS, Caller, Identity, NodeIdentity, Proof
 from quorate.controller.identity.seals import SCHEME, Seals
@@ -33,9 +34,16 @@ class FoundTokens(Protocol):
 class IdentityAuthentication:
     """``Authentication`` by seals, certificates and tokens."""
 
-    def __init__(self, tokens: FoundTokens, seals: Seals | None, proxies: frozenset[str]) -> None:
+    def __init__(
+        self,
+        tokens: FoundTokens,
+        certificates: CertificateIdentities,
+        seals: Seals | None,
+        proxies: frozenset[str],
+    ) -> None:
         """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names."""
         self._tokens = tokens
+        self._certificates = certificates
         self._seals = seals
         self._proxies = proxies
 
@@ -68,8 +76,8 @@ class IdentityAuthentication:
             return Identity(
                 f"Controller:{node_id}", "seal", NodeIdentity("controller", frozenset({node_id}))
             ), body_digest
-        if claims.certified is not None:
-            return claims.certified, None
+        if claims.certificate is not None:
+            return self._certificates.identity(claims.certificate), None
         if authorization.startswith(_BEARER):
             found = self._tokens.find(authorization.removeprefix(_BEARER))
             if found is None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.decisions.origin import check_principal
-from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.identity import Caller
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _HOPS_DIGITS_MAX: Final = 2
@@ -38,8 +38,8 @@ class RequestClaims(NamedTuple):
     address: str
     #: Names in lower case.
     fields: Mapping[str, str]
-    #: Of the certificate that the connection was made with; None: there is none that counts.
-    certified: Identity | None = None
+    #: The certificate (DER) that the connection was made with, of a CA that is trusted; None: none was shown.
+    certificate: bytes | None = None
 
     def field(self, name: str) -> str:
         """A header."""

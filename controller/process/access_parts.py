@@ -15,11 +15,13 @@ from quorate.controller.api.private_files import exposure
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens
+from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import Authentication
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.permissions.access_control import AccessControl
+from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.settings import ControllerSettings
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.snapshots.image.image_parts import AclsImage
@@ -52,7 +54,7 @@ class AccessParts:
         )
 
 
-def access_parts(settings: ControllerSettings, shared_secret: bytes | None) -> AccessParts:
+def access_parts(settings: ControllerSettings, cluster_id: str, shared_secret: bytes | None) -> AccessParts:
     """The parts that the settings ask for. ``shared_secret``: the content of the file that they name.
 
     Raises:
@@ -65,8 +67,9 @@ def access_parts(settings: ControllerSettings, shared_secret: bytes | None) -> A
     seals = Seals(shared_secret or b"", settings.node_id, voters, lambda: time.time() * 1000)
     super_users = frozenset(access.super_users)
     tokens = TokensFile(access.tokens_file)
+    certificates = CertificateIdentities(cluster_id, PrincipalMapping(access.principal_mapping_rules))
     return AccessParts(
-        IdentityAuthentication(tokens, seals, frozenset(access.proxies)),
+        IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies)),
         Authorizer(super_users=super_users, is_allowed_without_acl=access.allow_everyone_if_no_acl_found),
         super_users,
         seals,

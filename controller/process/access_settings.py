@@ -8,8 +8,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from quorate.controller.decisions.origin import check_principal
+from quorate.controller.principals.mapping_rules import DEFAULT_RULES, PrincipalMapping
 from quorate.controller.process.setting_group import Group
-from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.errors import ApiError, QuorateError
 
 
 def _check_listed_principal(text: str) -> str:
@@ -17,6 +18,14 @@ def _check_listed_principal(text: str) -> str:
         return check_principal(text)
     except ApiError as error:
         raise ValueError(error.message) from None
+
+
+def _check_mapping(text: str) -> str:
+    try:
+        PrincipalMapping(text)
+    except QuorateError as error:
+        raise ValueError(str(error)) from None
+    return text
 
 
 #: ``Type:name``.
@@ -37,6 +46,10 @@ class AccessSettings(Group):
     tokens_file: Path | None = None
     """File of tokens by which clients and brokers are known, of lines `sha256:HEX Type:name`, for its owner alone (mode
     600): `quorate bearer-tokens add`. When it has changed it is read again within seconds; a wrong one is not used."""
+    principal_mapping_rules: Annotated[str, AfterValidator(_check_mapping)] = DEFAULT_RULES
+    """Rules that make the name of a `User` out of the distinguished name of a client's certificate (Kafka's
+    ssl.principal.mapping.rules), for `tls.client_auth` optional or required. Certificates of nodes need none: they say
+    in a URI which nodes they are."""
     proxies: _Principals = ()
     """Principals who may ask in the name of any other, by X-Quorate-Principal, such as a gateway that has found out who
     its clients are. They are trusted like super users."""

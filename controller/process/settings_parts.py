@@ -45,7 +45,7 @@ def controller_parts(
         urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
         default_min_isr=settings.topics.min_insync_replicas,
-        access=access_parts(settings, shared_secret),
+        access=access_parts(settings, cluster_id, shared_secret),
     )
 
 

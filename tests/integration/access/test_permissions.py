@@ -19,17 +19,20 @@ from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import token_line
+from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.seals import Seals
+from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_parts import AccessParts, TokensFile
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.image_digest import digest_image
-from tests.integration.http_stage import Stage, stage
+from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 from tests.waiting import eventually
 
 SECRET = b"the secret of the quorum, 32 characters"
 PRINCIPALS = ("User:root", "User:ana", "User:ben", "User:gateway", "Broker:11", "Broker:12")
 SUPER_USERS = frozenset({"User:root"})
 VOTERS = frozenset({1, 2, 3})
+CERTIFICATES = CertificateIdentities(CLUSTER_ID, PrincipalMapping())
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -45,7 +48,7 @@ def token(principal: str) -> str:
 def access_of(file: Path, node_id: int) -> AccessParts:
     """The access control of a controller with this file of tokens."""
     seals = Seals(SECRET, node_id, VOTERS, lambda: 0.0)
-    authentication = IdentityAuthentication(TokensFile(file), seals, frozenset({"User:gateway"}))
+    authentication = IdentityAuthentication(TokensFile(file), CERTIFICATES, seals, frozenset({"User:gateway"}))
     return AccessParts(authentication, Authorizer(super_users=SUPER_USERS), SUPER_USERS, seals)
 
 

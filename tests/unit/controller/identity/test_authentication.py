@@ -7,17 +7,24 @@ import pytest
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.identity.authentication import IdentityAuthentication, forwarded_identity
+from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import NOBODY, Caller, Identity, NodeIdentity
 from quorate.controller.identity.seals import Seals
+from quorate.controller.principals.mapping_rules import PrincipalMapping
+from tests.unit.controller.identity.shown_certificates import certificate
 
+CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 ANA = Identity("User:ana", "token")
 GATEWAY = Identity("User:gateway", "token")
 BROKER = Identity("Broker:11", "token", NodeIdentity("broker", frozenset({11})))
-CERTIFIED = Identity("User:cn", "certificate")
+CERTIFIED = Identity("User:CN=ana", "certificate")
+CERTIFICATE = certificate("ana")
+CONTROLLER_CERTIFICATE = certificate("controller", f"quorate://{CLUSTER}/controller/2")
 CERTIFIED_CONTROLLER = Identity("Controller:2", "certificate", NodeIdentity("controller", frozenset({2})))
 TOKENS = {"a" * 43: ANA, "g" * 43: GATEWAY, "b" * 43: BROKER}
 HOST = {"Host": "localhost:1"}
+CERTIFICATES = CertificateIdentities(CLUSTER, PrincipalMapping())
 SEALS = Seals(b"s" * 32, 1, frozenset({1, 2, 3}), lambda: 0.0)
 
 
@@ -30,10 +37,10 @@ class Tokens:
         return TOKENS.get(token)
 
 
-def identify(sent: dict[str, str], certified: Identity | None = None) -> Caller:
-    authentication = IdentityAuthentication(Tokens(), SEALS, frozenset({"User:gateway"}))
+def identify(sent: dict[str, str], shown: bytes | None = None) -> Caller:
+    authentication = IdentityAuthentication(Tokens(), CERTIFICATES, SEALS, frozenset({"User:gateway"}))
     fields = {name.lower(): value for name, value in (HOST | sent).items()}
-    return authentication.identify(RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, certified))
+    return authentication.identify(RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, shown))
 
 
 def bearer(letter: str) -> dict[str, str]:
@@ -47,21 +54,19 @@ def sealed(**sent: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "certified", "identity"),
+    ("sent", "shown", "identity"),
     [
         (bearer("a"), None, ANA),
         (bearer("b"), None, BROKER),
         ({}, None, NOBODY),
-        ({}, CERTIFIED, CERTIFIED),
-        (bearer("a"), CERTIFIED, CERTIFIED),
+        ({}, CERTIFICATE, CERTIFIED),
+        (bearer("a"), CERTIFICATE, CERTIFIED),
         (bearer("a") | {headers.PRINCIPAL: "User:ana"}, None, ANA),
         (bearer("g") | {headers.PRINCIPAL: "User:ben"}, None, Identity("User:ben", "token")),
     ],
 )
-def test_identity_is_what_was_proved_first(
-    sent: dict[str, str], certified: Identity | None, identity: Identity
-) -> None:
-    assert identify(sent, certified) == Caller(identity, "10.0.0.9")
+def test_identity_is_what_was_proved_first(sent: dict[str, str], shown: bytes | None, identity: Identity) -> None:
+    assert identify(sent, shown) == Caller(identity, "10.0.0.9")
 
 
 @pytest.mark.parametrize(
@@ -110,5 +115,5 @@ def test_controller_is_known_by_seal_or_certificate_and_passes_on_by_either() ->
         headers.PRINCIPAL: "User:ana",
         headers.IDENTITY: "token",
     }
-    assert identify(passed_on, CERTIFIED_CONTROLLER).identity == ANA
-    assert identify({}, CERTIFIED_CONTROLLER).identity == CERTIFIED_CONTROLLER
+    assert identify(passed_on, CONTROLLER_CERTIFICATE).identity == ANA
+    assert identify({}, CONTROLLER_CERTIFICATE).identity == CERTIFIED_CONTROLLER
