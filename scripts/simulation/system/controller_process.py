@@ -15,6 +15,7 @@ from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import Connection, controller_url
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.interfaces import ControllerLimits, DecidedWrite
@@ -226,8 +227,12 @@ class WireClient(ControllerClient):
     """Production's client over the virtual wire."""
 
     def __init__(self, urls: list[str], session: WireSession, timeout_ms: float = 30_000.0) -> None:
+        # Before its connections are made, which keep it.
+        self._wired = _WiredSession(session)
         super().__init__(urls, timeout_ms=timeout_ms)
-        self._session = _WiredSession(session)
+
+    def _connect(self, url: str) -> Connection:
+        return Connection(self._wired, controller_url(url))
 
 
 class _WiredSession(PendingSession):
