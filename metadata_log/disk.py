@@ -13,11 +13,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from quorate.metadata_log.errors import NoRoom
+from quorate.metadata_log.spare_descriptors import SpareDescriptors
+
+T = TypeVar("T")
 
 #: What files are read and written as.
 Buffer = bytes | bytearray | memoryview
@@ -179,17 +182,25 @@ _FLAGS: Final = {
 }
 
 
+def _opened(opening: Callable[[], T]) -> T:
+    return opening()
+
+
 class RealDisk:
-    """The operating system's files. Stateless; any number of threads may share one."""
+    """The operating system's files. Any number of threads may share one."""
+
+    def __init__(self, spare: SpareDescriptors | None = None) -> None:
+        """``spare``: given up for what is opened while the process has too many files open."""
+        self._attempt = _opened if spare is None else spare.attempt
 
     def open_file(self, path: str, mode: OpenMode) -> RealFile:
-        return RealFile(os.open(path, _FLAGS[mode] | os.O_CLOEXEC, _FILE_MODE), path)
+        return RealFile(self._attempt(lambda: os.open(path, _FLAGS[mode] | os.O_CLOEXEC, _FILE_MODE)), path)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
     def list_directory(self, path: str) -> list[str]:
-        return sorted(os.listdir(path))
+        return sorted(self._attempt(lambda: os.listdir(path)))
 
     def make_directory(self, path: str) -> None:
         os.mkdir(path, _DIRECTORY_MODE)
@@ -201,7 +212,7 @@ class RealDisk:
         os.unlink(path)
 
     def sync_directory(self, path: str) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = self._attempt(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         try:
             os.fsync(fd)
         finally:

@@ -1,16 +1,22 @@
-"""The limit of a process's connections: each is an open file, and a process at its limit cannot open its own."""
+"""The limit of a process's open files: how many connections fit below it, and what is kept for the disk at it."""
 
 from __future__ import annotations
 
 import resource
+import time
 from typing import Final
 
 import structlog
+
+from quorate.metadata_log.spare_descriptors import SpareDescriptors
 
 log = structlog.get_logger()
 
 #: What a controller opens besides the connections of its HTTP API: the log, checkpoints, other controllers.
 _OTHER_FILES: Final = 512
+#: More than the disk work of a controller has open at once.
+_SPARE: Final = 16
+_SECONDS_BETWEEN_WORDS: Final = 10.0
 
 
 def places(wanted: int) -> int:
@@ -29,3 +35,17 @@ def places(wanted: int) -> int:
     if possible < wanted:
         log.warning("http.fewer_connections", connections_max=wanted, possible=possible, why="limit of open files")
     return possible
+
+
+def spare_descriptors() -> SpareDescriptors:
+    """Those that a controller keeps for its disk. That they were needed is said in its log."""
+    said_at = -_SECONDS_BETWEEN_WORDS
+
+    def tell(error: OSError) -> None:
+        nonlocal said_at
+        now = time.monotonic()
+        if now - said_at >= _SECONDS_BETWEEN_WORDS:
+            said_at = now
+            log.error("disk.no_descriptors", why=error.strerror, what="a file was opened with one kept for it")
+
+    return SpareDescriptors(_SPARE, tell)

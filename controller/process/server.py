@@ -29,7 +29,7 @@ from quorate.controller.process.assembly import ControllerParts, Environment, as
 from quorate.controller.process.certificate_watch import CertificateWatch
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import ControllerDigestWatch
-from quorate.controller.process.open_files import places
+from quorate.controller.process.open_files import places, spare_descriptors
 from quorate.controller.process.process_life import Ending, in_background
 from quorate.controller.process.quorum_parts import quorum_config
 from quorate.controller.process.registrar import Registrar
@@ -108,7 +108,9 @@ async def _work_when_settled(
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
 ) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch]:
-    disk = RealDisk()
+    spare = spare_descriptors()
+    stack.callback(spare.close)
+    disk = RealDisk(spare)
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
