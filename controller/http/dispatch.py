@@ -99,7 +99,7 @@ async def _read(route: Route, request: web.Request, node: Node, caller: Caller) 
         if request.can_read_body and (request.content_length or await request.content.read(1)):
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
-    most = node.limits.body_bytes_max
+    most = route.body_bytes_max(node.limits.body_bytes_max)
     work = read_body(request, most if caller.is_proved else min(most, _BODY_OF_A_STRANGER))
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 

@@ -333,9 +333,10 @@ class ExpressConnection(asyncio.Protocol):
         if head is None:
             return False
         self._head_data, self._head, self._repeated = head_data, head, None
-        if len(body) != head.body_bytes or len(body) > min(_BODY_BYTES_MAX, lane.node.limits.body_bytes_max):
-            return False
         route = head.route
+        bytes_max = min(_BODY_BYTES_MAX, route.body_bytes_max(lane.node.limits.body_bytes_max))
+        if len(body) != head.body_bytes or len(body) > bytes_max:
+            return False
         try:
             model = decode_body(route.body, body, head.media)
         except HttpRefusal:

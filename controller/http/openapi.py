@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from http import HTTPStatus
@@ -143,9 +144,17 @@ def _responses(route: Route) -> Iterator[tuple[int, dict[str, Any]]]:
     if route.is_write:
         statuses.add(504)
     for status in sorted(statuses):
-        yield status, _answer(f"{HTTPStatus(status).phrase}.", {JSON: _schema(ErrorReply)}, ())
+        yield status, _answer(_meaning(route, status), {JSON: _schema(ErrorReply)}, ())
     if route.path == "/readyz":
         yield 503, _success(route, "Not ready; the checks say why.")
+
+
+def _meaning(route: Route, status: int) -> str:
+    phrase = HTTPStatus(status).phrase
+    if status != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return f"{phrase}."
+    bound = "what `http.body_bytes_max` says" if route.takes_lists else f"{route.body_bytes_max(sys.maxsize):,} bytes"
+    return f"{phrase}: a body has {bound} at most."
 
 
 def _success(route: Route, description: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -16,6 +16,9 @@ from quorate.controller.http.ports import Node
 from quorate.controller.operations.operations import Operations
 from quorate.controller.permissions.permission import Permission
 from quorate.controller.permissions.rights import Rights
+
+#: Largest body of a request that is about one thing. Of lists of many the node's own setting is the bound.
+_BODY_BYTES_OF_ONE: Final = 65_536
 
 P = TypeVar("P", bound=BaseModel)
 B = TypeVar("B", bound=BaseModel)
@@ -83,6 +86,8 @@ class Route:
     #: nearly the same bytes, and has None for all others. None: no such bodies are to be expected. The permission is
     #: not asked for again while the head is the same, so it must not depend on ACLs.
     repeated: Callable[[Node, Any, bytes], Callable[[bytes], BaseModel | None] | None] | None = None
+    #: Whether a body may list many things, and be as large as the node lets bodies be.
+    takes_lists: bool = False
     #: Whether `HEAD` is answered like `GET`, without the body: the status says it all.
     takes_head: bool = False
 
@@ -90,6 +95,10 @@ class Route:
     def is_write(self) -> bool:
         """Whether the state may change: a failure on the way may then be an unknown outcome."""
         return self.serving is Serving.ACTIVE
+
+    def body_bytes_max(self, of_node: int) -> int:
+        """Largest body; ``of_node``: the largest that the node takes at all."""
+        return of_node if self.takes_lists else min(of_node, _BODY_BYTES_OF_ONE)
 
     @property
     def has_body(self) -> bool:
@@ -111,6 +120,7 @@ def route(
     permission: Permission,
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
+    takes_lists: bool = False,
     errors: Sequence[int] = (),
     at_once: Callable[[Node, B], R | None] | None = None,
     repeated: Callable[[Node, B, bytes], Callable[[bytes], R | None] | None] | None = None,
@@ -135,6 +145,7 @@ def route(
         tag=tag,
         at_once=at_once,
         repeated=repeated,
+        takes_lists=takes_lists or is_bulk,
     )
 
 
@@ -152,6 +163,7 @@ def write(
     of: Callable[[Operations], Part] = _whole,
     media: tuple[str, ...] = (JSON,),
     is_bulk: bool = False,
+    takes_lists: bool = False,
     errors: Sequence[int] = (),
 ) -> Route:
     """A `POST` that is one operation of the active controller and no more: its signature says body and reply.
@@ -179,6 +191,7 @@ def write(
         permission=permission,
         media=media,
         is_bulk=is_bulk,
+        takes_lists=takes_lists,
         errors=errors,
     )
 

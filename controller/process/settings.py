@@ -249,7 +249,7 @@ class HttpSettings(Group):
     bind: HostPort | None = None
     """host:port to listen on; unset: this node's `http` address in `voters`."""
     body_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=1024, le=256 * _MEBIBYTE)
-    """Largest request body."""
+    """Largest request body of a list of many things. Any other is 64 KiB at most."""
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
     fewer where the system lets the process open fewer than these and 512. Connections on which nobody has yet shown

@@ -47,6 +47,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         tag="broker RPCs",
         permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
+        takes_lists=True,
         errors=(404, 409, 429),
     ),
     route(
@@ -61,6 +62,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         reply=AlterPartitionColumnsResponse,
         serving=Serving.ACTIVE,
         media=(MSGPACK,),
+        takes_lists=True,
         errors=(404, 409, 429),
     ),
     write(
@@ -70,6 +72,7 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         tag="broker RPCs",
         permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
+        takes_lists=True,
         errors=(404, 409, 422, 429),
     ),
     write(

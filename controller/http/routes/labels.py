@@ -31,6 +31,7 @@ LABEL_ROUTES: Final[tuple[Route, ...]] = (
         Operations.alter_labels,
         tag="labels",
         permission=OnCluster("ALTER_CONFIGS"),
+        takes_lists=True,
         errors=(404, 409, 422, 429),
     ),
 )

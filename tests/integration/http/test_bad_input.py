@@ -281,6 +281,16 @@ async def test_oversized_body_is_refused_whether_it_says_its_size_or_not(is_chun
         assert (answer.status, reply.error, reply.details) == (413, "INVALID_REQUEST", {"bytes_max": 1_000})
 
 
+async def test_body_about_one_thing_is_smaller_than_one_of_many() -> None:
+    large = {"Content-Type": JSON}
+    async with stage(1) as s:
+        for path, status, most in (("/v1/features", 413, 65_536), (TOPICS, 400, None)):
+            async with s.session.post(s.members[1].url + path, data=b" " * 65_537, headers=large) as answer:
+                reply = ErrorReply.model_validate_json(await answer.read())
+            assert (answer.status, (reply.details or {}).get("bytes_max")) == (status, most)
+            assert most is None or f"{most} is the most" in reply.message
+
+
 @pytest.mark.parametrize("content_type", ["text/plain", "application/xml", MSGPACK, ""])
 async def test_body_of_another_content_type_is_refused(content_type: str) -> None:
     """Also what a web page may send without being asked for leave."""
