@@ -14,6 +14,7 @@ from typing import Final
 import structlog
 
 from quorate.metadata_log.audit.audit_lines import AUDIT_DIRECTORY
+from quorate.metadata_log.audit.chained_lines import chain_end, cut_unfinished
 from quorate.metadata_log.audit.refusal_lines import (
     REFUSED_BEFORE_NAME,
     REFUSED_BYTES,
@@ -22,6 +23,7 @@ from quorate.metadata_log.audit.refusal_lines import (
     RefusalLine,
     encode_refusals,
     read_refusals,
+    refusal_files,
 )
 
 log = structlog.get_logger()
@@ -48,6 +50,8 @@ class RefusalLog:
         self._uncounted = 0
         self._may_write = LINES_BURST
         self._written_at = time.monotonic()
+        #: Digest of the line written last; None: to be read from the files.
+        self._chain_end: bytes | None = None
         self._lock = threading.Lock()
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="refusal-log", daemon=True)
@@ -114,7 +118,15 @@ class RefusalLog:
             file = self._directory / REFUSED_NAME
             if file.exists() and file.stat().st_size >= REFUSED_BYTES:
                 file.rename(self._directory / REFUSED_BEFORE_NAME)
+            if self._chain_end is None:
+                files = refusal_files(self._metadata_directory)
+                for unfinished in files:
+                    cut_unfinished(unfinished)
+                self._chain_end = chain_end(files)
+            data, end = encode_refusals(lines, self._chain_end)
+            self._chain_end = None  # until it is known to be written
             with file.open("ab") as opened:
-                opened.write(encode_refusals(lines))
+                opened.write(data)
+            self._chain_end = end
         except OSError as error:
             log.warning("refusals.not_written", lines=len(lines), error=str(error))

@@ -2,8 +2,8 @@
 
 They have no place in Kafka's records, so they stand in files of their own in the metadata directory, named by base
 offset and epoch of their first line. Within a file each event begins where the one before it ended, or later: where
-offsets are decided again, a file begins. A line is the CRC-32C of its JSON in eight hexadecimal digits, a blank, and
-the JSON. Nothing depends on them: a line that is cut short or damaged is left out.
+offsets are decided again, a file begins. A line is JSON in a chain (``chained_lines``). Nothing depends on them: a line
+that is cut short or damaged is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
+from quorate.metadata_log.audit.chained_lines import BEGIN, decode_chained, encode_chained
 
 AUDIT_DIRECTORY: Final = "audit"
 AUDIT_SUFFIX: Final = ".audit"
@@ -35,10 +35,9 @@ class AuditLine(NamedTuple):
     request_id: str | None
 
 
-def encode_audit_lines(lines: Iterable[AuditLine]) -> bytes:
-    """The lines as a file holds them."""
-    texts = [_text(line) for line in lines]
-    return b"".join([b"%08x %s\n" % (crc32c(text), text) for text in texts])
+def encode_audit_lines(lines: Iterable[AuditLine], after: bytes = BEGIN) -> tuple[bytes, bytes]:
+    """The lines as a file holds them, behind the line with the digest ``after``, and the digest of the last."""
+    return encode_chained(map(_text, lines), after)
 
 
 def _text(line: AuditLine) -> bytes:
@@ -54,13 +53,8 @@ def _optional(text: str | None) -> str:
 
 def decode_audit_lines(data: bytes, position: int = 0) -> Iterator[AuditLine]:
     """The lines that are whole, from a position on. A line that was begun before it is none."""
-    while position < len(data):
-        end = data.find(b"\n", position)
-        end = len(data) if end < 0 else end
-        crc, _, text = data[position:end].partition(b" ")
-        position = end + 1
-        if text and b"%08x" % crc32c(text) == crc:
-            yield AuditLine(*json.loads(text))
+    for line in decode_chained(data, position):
+        yield AuditLine(*json.loads(line.text))
 
 
 def audit_file_name(first: AuditLine) -> str:

@@ -1,7 +1,7 @@
 """Requests that were refused, and changed nothing: a line for each kind of them, beside the audit lines.
 
 Two files in ``audit/``, the one that is written and the one before it, so that they are bounded whatever is asked. A
-line is the CRC-32C of its JSON in eight hexadecimal digits, a blank, and the JSON; a damaged one is left out.
+line is JSON in a chain of its own (``chained_lines``); a damaged one is left out.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
 from quorate.metadata_log.audit.audit_lines import AUDIT_DIRECTORY
+from quorate.metadata_log.audit.chained_lines import BEGIN, decode_chained, encode_chained
 
 REFUSED_NAME: Final = "refused"
 REFUSED_BEFORE_NAME: Final = "refused.before"
@@ -50,18 +49,21 @@ class RefusalLine(NamedTuple):
     message: str | None
 
 
-def encode_refusals(lines: Iterable[RefusalLine]) -> bytes:
-    """The lines as a file holds them."""
-    texts = [json.dumps(line).encode() for line in lines]
-    return b"".join(b"%08x %s\n" % (crc32c(text), text) for text in texts)
+def encode_refusals(lines: Iterable[RefusalLine], after: bytes = BEGIN) -> tuple[bytes, bytes]:
+    """The lines as a file holds them, behind the line with the digest ``after``, and the digest of the last."""
+    return encode_chained((json.dumps(line).encode() for line in lines), after)
 
 
 def decode_refusals(data: bytes) -> Iterator[RefusalLine]:
     """The lines that are whole."""
-    for entry in data.split(b"\n"):
-        crc, _, text = entry.partition(b" ")
-        if text and b"%08x" % crc32c(text) == crc:
-            yield RefusalLine(*json.loads(text))
+    for line in decode_chained(data):
+        yield RefusalLine(*json.loads(line.text))
+
+
+def refusal_files(directory: Path) -> list[Path]:
+    """The files of refusals of a metadata directory, oldest first."""
+    files = (directory / AUDIT_DIRECTORY / name for name in (REFUSED_BEFORE_NAME, REFUSED_NAME))
+    return [file for file in files if file.exists()]
 
 
 def read_refusals(directory: Path, lines_max: int) -> list[RefusalLine]:

@@ -24,6 +24,12 @@ def _refusals(app: typer.Typer) -> None:
     app.command("refusals")(refusals.show_refusals)
 
 
+def _audit(app: typer.Typer) -> None:
+    from quorate.scripts.cli.logs import audit_chain
+
+    app.add_typer(audit_chain.app, name="audit")
+
+
 def _history(app: typer.Typer) -> None:
     from quorate.scripts.cli.logs import history
 
@@ -297,6 +303,7 @@ _COMMANDS: Final = {
         "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
         _FILES,
     ),
+    "audit": _Command(_audit, "What a controller wrote down about who asked for what, and what was refused.", _FILES),
     "refusals": _Command(
         _refusals, "Show which requests were refused: when, how often, in whose name, from where, and why.", _FILES
     ),

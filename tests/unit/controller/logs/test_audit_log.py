@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,8 @@ from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs import audit_log
 from quorate.controller.logs.audit_log import AuditLog
-from quorate.metadata_log.audit.audit_lines import AuditLine, audit_files, decode_audit_lines
+from quorate.metadata_log.audit.audit_lines import AuditLine, audit_file_offset, audit_files, decode_audit_lines
+from quorate.metadata_log.audit.chained_lines import verify_chain
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 ANA = Origin("User:ana", "10.0.0.1", "a1")
@@ -51,6 +55,51 @@ def test_files_are_replaced_and_the_oldest_go(tmp_path: Path, monkeypatch: pytes
     kept = [line for file in audit_files(tmp_path) for line in decode_audit_lines(file.read_bytes())]
     assert [line.base_offset for line in kept] == list(range(10 - len(kept), 10))
     assert 2 <= len(kept) <= 6
+
+
+def test_files_that_are_old_go_and_what_is_left_is_a_chain(tmp_path: Path) -> None:
+    for number in range(4):
+        written(tmp_path, DecidedWrite("create_topics", ANA, number, number + 1, None))
+    old = audit_files(tmp_path)[:2]
+    for at, file in enumerate(old):
+        os.utime(file, (at, at))
+    written(tmp_path, DecidedWrite("create_topics", ANA, 4, 5, None))
+
+    assert [audit_file_offset(file) for file in audit_files(tmp_path)] == [2, 3, 4]
+    assert verify_chain(audit_files(tmp_path)).broken is None
+
+
+def test_file_is_written_to_for_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = AuditLog(tmp_path, lambda: 1)
+    for number, seconds in ((0, 1e6), (1, 1e6), (2, 0.0)):
+        monkeypatch.setattr(audit_log, "FILE_SECONDS", seconds)
+        log.note(DecidedWrite("create_topics", ANA, number, number + 1, None))
+        log.page(0, None, 1)
+    log.start()
+    log.close()
+
+    assert [audit_file_offset(file) for file in audit_files(tmp_path)] == [0, 2]
+
+
+def test_line_that_was_not_finished_on_a_full_disk_breaks_no_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_a_part(file: FileIO, data: bytes) -> None:
+        file.write(data[:20])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    log = AuditLog(tmp_path, lambda: 1)
+    for number in range(3):
+        with monkeypatch.context() as patched:
+            if number == 1:
+                patched.setattr(audit_log, "_write_all", write_a_part)
+            log.note(DecidedWrite("create_topics", ANA, number, number + 1, None))
+            log.page(0, None, 1)
+    log.start()
+    log.close()
+
+    assert (log.dropped, [file.read_bytes().count(b"\n") for file in audit_files(tmp_path)]) == (1, [1, 1])
+    assert verify_chain(audit_files(tmp_path)).broken is None
 
 
 def test_lines_beyond_what_may_wait_are_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from quorate.metadata_log.audit.audit_pages import AuditPage, read_audit_page
 
 def write(directory: Path, *files: list[AuditLine]) -> None:
     for lines in files:
-        (directory / audit_file_name(lines[0])).write_bytes(encode_audit_lines(lines))
+        (directory / audit_file_name(lines[0])).write_bytes(encode_audit_lines(lines)[0])
 
 
 def run_of(epoch: int, base: int, count: int, drawn: Random) -> list[AuditLine]:

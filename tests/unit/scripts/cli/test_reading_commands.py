@@ -24,6 +24,7 @@ WRITES = {
 }  # fmt: skip
 #: What reads and has no `--at`, and why.
 EXCEPTIONS = {
+    "audit verify": "all of it is to be whole",
     "brokers feed": "who reads now, and how far they are: nobody writes that down",
     "history": "all moments, one after the other",
     "image diff": "each side names its own moment, behind an @",

@@ -71,7 +71,7 @@ def test_why_nothing_is_known_is_said(tmp_path: Path) -> None:
         (directory / "meta.properties").write_text(
             f"node.id={directory.name}\ndirectory.id=0kgs-ZbNQUaARBvUiTWyXQ\nversion=1\ncluster.id=abc\n"
         )
-    (kept / AUDIT_DIRECTORY / audit_file_name(LINES[0])).write_bytes(encode_audit_lines(LINES))
+    (kept / AUDIT_DIRECTORY / audit_file_name(LINES[0])).write_bytes(encode_audit_lines(LINES)[0])
     audit = AllSources([FileSource(kept), FileSource(empty)])
 
     assert audit.why_unknown(step(10, 1, LINES[0])) is None

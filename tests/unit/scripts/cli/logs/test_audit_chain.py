@@ -1,0 +1,72 @@
+"""`quorate audit verify`, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from quorate.controller.decisions.origin import Origin
+from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.controller.logs.audit_log import AuditLog
+from quorate.controller.logs.refusal_log import RefusalLog
+from quorate.metadata_log.audit.audit_lines import audit_files
+from quorate.metadata_log.audit.refusal_lines import Refusal
+from quorate.metadata_log.errors import StorageError
+from quorate.scripts.cli.logs.audit_chain import app
+
+ANA = Origin("User:ana", "10.0.0.1", "a1")
+
+
+def verify(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["verify", *map(str, arguments)], catch_exceptions=False)
+    return result.exit_code, result.stdout
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A controller that ran three times, and wrote what it decided and refused."""
+    for start in range(3):
+        audit, refusals = AuditLog(tmp_path, lambda: 1), RefusalLog(tmp_path)
+        audit.start()
+        for number in range(4 * start, 4 * start + 4):
+            audit.note(DecidedWrite("create_topics", ANA, number, number + 1, None))
+        refusals.note(Refusal("POST /v1/topics", "User:eve", "10.0.0.9", "INVALID_REQUEST"), f"r{start}", "no")
+        refusals.newest(1)
+        audit.close()
+    return tmp_path
+
+
+def test_what_was_written_over_several_starts_is_one_chain(directory: Path) -> None:
+    code, out = verify(directory)
+
+    assert code == 0
+    assert [line.strip() for line in out.splitlines() if "lines in" in line] == [
+        "12 lines in 3 files",
+        "3 lines in 1 files",
+    ]
+    assert out.count("  OK") == 2
+    changes, refusals = map(json.loads, verify("--json", directory)[1].splitlines())
+    assert (changes["broken"], changes["end"] in out, refusals["end"] in out) == (None, True, True)
+
+
+def test_first_line_that_was_changed_is_named(directory: Path) -> None:
+    file = audit_files(directory)[1]
+    file.write_bytes(file.read_bytes().replace(b"User:ana", b"User:bob", 2))
+
+    code, out = verify(directory)
+
+    assert code == 1
+    assert f"BROKEN: {file}, line 1: is not as it was written" in out
+
+
+def test_files_can_be_named_and_what_is_not_there_is_said(directory: Path, tmp_path: Path) -> None:
+    assert verify(*audit_files(directory))[0] == 0
+    assert verify(*audit_files(directory)[::2])[0] == 1
+    with pytest.raises(StorageError, match="there is no such file"):
+        verify(tmp_path / "none")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StorageError, match="holds no audit lines"):
+        verify(tmp_path / "empty")
