@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -37,8 +39,9 @@ def places(wanted: int) -> int:
     return possible
 
 
-def spare_descriptors() -> SpareDescriptors:
-    """Those that a controller keeps for its disk. That they were needed is said in its log."""
+@contextmanager
+def spare_descriptors() -> Iterator[SpareDescriptors]:
+    """Those that a controller keeps for its disk, as long as it runs. That they were needed is said in its log."""
     said_at = -_SECONDS_BETWEEN_WORDS
 
     def tell(error: OSError) -> None:
@@ -48,4 +51,8 @@ def spare_descriptors() -> SpareDescriptors:
             said_at = now
             log.error("disk.no_descriptors", why=error.strerror, what="a file was opened with one kept for it")
 
-    return SpareDescriptors(_SPARE, tell)
+    spare = SpareDescriptors(_SPARE, tell)
+    try:
+        yield spare
+    finally:
+        spare.close()

@@ -108,9 +108,7 @@ async def _work_when_settled(
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
 ) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch]:
-    spare = spare_descriptors()
-    stack.callback(spare.close)
-    disk = RealDisk(spare)
+    disk = RealDisk(stack.enter_context(spare_descriptors()))
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
