@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgpack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from quorate.controller.api.content import MSGPACK
+from quorate.controller.api.content import JSON, MSGPACK
+from quorate.controller.api.models import ErrorReply
 from quorate.controller.client.client import ControllerClient
+from tests.default_parts import node_limits
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 
 
@@ -242,3 +246,29 @@ async def test_openapi_document_is_served() -> None:
         status, document, _ = await s.ask(1, "GET", "/v1/openapi.json")
         assert (status, document["openapi"]) == (200, "3.1.0")
         assert "/v1/topics/{name}" in document["paths"]
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_oversized_body_is_refused_whether_it_says_its_size_or_not(is_chunked: bool) -> None:
+    async with stage(1, limits=node_limits(body_bytes_max=1_000)) as s:
+        body = json.dumps({"topics": [{"name": "x" * 2_000}]}).encode()
+
+        async def pieces() -> Any:
+            for at in range(0, len(body), 500):
+                yield body[at : at + 500]
+
+        url = s.members[1].url + "/v1/topics"
+        data = pieces() if is_chunked else body
+        async with s.session.post(url, data=data, headers={"Content-Type": JSON}) as answer:
+            reply = ErrorReply.model_validate_json(await answer.read())
+        assert (answer.status, reply.error, reply.details) == (413, "INVALID_REQUEST", {"bytes_max": 1_000})
+
+
+async def test_body_about_one_thing_is_smaller_than_one_of_many() -> None:
+    large = {"Content-Type": JSON}
+    async with stage(1) as s:
+        for path, status, most in (("/v1/features", 413, 65_536), ("/v1/topics", 400, None)):
+            async with s.session.post(s.members[1].url + path, data=b" " * 65_537, headers=large) as answer:
+                reply = ErrorReply.model_validate_json(await answer.read())
+            assert (answer.status, (reply.details or {}).get("bytes_max")) == (status, most)
+            assert most is None or f"{most} is the most" in reply.message
