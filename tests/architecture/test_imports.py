@@ -79,6 +79,7 @@ SHELLS = {
     "quorate.controller.reads.partition_counts": "counts on a thread",
     "quorate.controller.reads.past": "replays old states on a thread",
     "quorate.controller.reads.state_counts": "counts on a thread",
+    "quorate.metadata_log.spare_descriptors": "any thread that works on the disk takes one",
     "quorate.quorum.checkpoints.receiving": "logs what cannot be kept",
     "quorate.quorum.checkpoints.sending": "logs what cannot be sent",
     "quorate.quorum.library.core": "silences the library's logger",
