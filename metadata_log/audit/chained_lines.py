@@ -28,7 +28,7 @@ class ChainedLine(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """What the next line carries."""
+        """The digest that the next line carries."""
         return hashlib.sha256(b"%s %s" % self).hexdigest().encode()
 
 
@@ -101,7 +101,7 @@ class Break(NamedTuple):
 
 
 class ChainVerdict(NamedTuple):
-    """What the files of one chain say."""
+    """The verdict on the files of one chain."""
 
     files: int
     lines: int
