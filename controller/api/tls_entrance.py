@@ -11,17 +11,16 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
 import structlog
 from aiohttp import web
 
-log = structlog.get_logger()
+from quorate.controller.api.tls_contexts import TlsContexts
 
-#: Gives the context of the moment: it changes with the certificates.
-TlsContexts = Callable[[], ssl.SSLContext]
+log = structlog.get_logger()
 
 #: The first byte of every TLS connection: a record of a handshake.
 _HANDSHAKE_RECORD: Final = b"\x16"

@@ -24,7 +24,7 @@ from quorate.controller.api.resources import (
     TopicReply,
     TopicsReply,
 )
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient

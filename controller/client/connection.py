@@ -22,7 +22,7 @@ from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import error_from_reply
 from quorate.controller.api.models import ErrorReply
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from quorate.controller.client.targets import check_target

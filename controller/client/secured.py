@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 
 #: What an end without TLS looks like.
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})

@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp import web
 
 from quorate.controller.api import headers
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
 from quorate.controller.client.secured import refusal_by_tls, tls_options

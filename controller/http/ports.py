@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.event_queue import EventQueue

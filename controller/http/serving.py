@@ -8,7 +8,8 @@ from typing import Final
 
 from aiohttp import web
 
-from quorate.controller.api.tls_entrance import TlsContexts, TlsEntrance
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_entrance import TlsEntrance
 from quorate.controller.http.app import make_app
 from quorate.controller.http.express import ExpressLane
 from quorate.controller.http.framework_connection import mark_answering

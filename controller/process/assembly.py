@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import structlog
 
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
 from quorate.controller.background.digest_memory import DigestMemory

@@ -39,7 +39,7 @@ from quorate.controller.api.resources import (
     VoterReply,
     VoterRole,
 )
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import (
     Unreachable,

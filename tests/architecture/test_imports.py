@@ -40,6 +40,7 @@ SHELLS = {
     "quorate.controller.access.host_names": "asks the system's name service",
     "quorate.controller.api.request_ids": "makes names that no other process makes",
     "quorate.controller.api.sockets": "options of sockets",
+    "quorate.controller.api.tls_contexts": "names what TLS is spoken with",
     "quorate.controller.api.tls_entrance": "listens, and speaks TLS",
     "quorate.controller.background.checkpoint_pace": "pauses of the thread that writes checkpoints",
     "quorate.controller.api.tls_files": "reads certificates, and looks whether they changed",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import trustme
 
-from quorate.controller.api.tls_entrance import TlsContexts
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsPaths
 
 
