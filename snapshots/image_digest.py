@@ -29,6 +29,7 @@ from quorate.snapshots.image.image_parts import KRaftImage
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.pauses import Pause, no_pause, rows_at_once
 from quorate.snapshots.table.extents import extent_column
+from quorate.snapshots.table.page_access import used_stretches
 from quorate.snapshots.table.pages import NO_PARTITION
 from quorate.snapshots.table.table_difference import changed_topics
 from quorate.snapshots.table.table_values import partition_values
@@ -153,12 +154,15 @@ def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid], pause: Pause) ->
             hashes.append(blake2b(head, digest_size=DIGEST_BYTES))
         pause()
     has_empty_rows = table.reserved_rows != table.partition_count
+    topic_of = np.arange(len(extents))
+    if has_empty_rows:
+        extents, topic_of = used_stretches(table.pages, extents)
     # All rows of these topics are thought of as one sequence; where in it each topic begins.
     begins = np.cumsum(extents[:, 1]) - extents[:, 1]
     for part in _parts(int(extents[:, 1].sum()), rows_at_once(pause)):
         places = np.arange(part.start, part.stop)
-        owners = np.searchsorted(begins, places, side="right") - 1
-        rows = extents[owners, 0] + (places - begins[owners])
+        at = np.searchsorted(begins, places, side="right") - 1
+        rows, owners = extents[at, 0] + (places - begins[at]), topic_of[at]
         if has_empty_rows:
             is_held = table.gather_partition_ids(rows) != NO_PARTITION
             rows, owners = rows[is_held], owners[is_held]

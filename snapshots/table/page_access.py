@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -104,9 +104,38 @@ def _gather_column(pages: Sequence[Page], touched: list[Span], count: int, name:
     return lists
 
 
+def used_rows(pages: Sequence[Page], first_row: int, row_end: int) -> Iterator[tuple[int, int]]:
+    """The stretches, first row and exclusive end, of some rows that do not lie in blank pages; none is above a page."""
+    while first_row < row_end:
+        number = first_row >> PAGE_SHIFT
+        page_end = min((number + 1) << PAGE_SHIFT, row_end)
+        if not pages[number].is_blank:
+            yield first_row, page_end
+        first_row = page_end
+
+
+def used_stretches(pages: Sequence[Page], extents: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The stretches of some extents (int64[n, 2]: first row, size) that do not lie in blank pages.
+
+    Returns:
+        int64[m, 2], first row and size of each, in the order of the extents; and int64[m], the extent that it is of.
+    """
+    stretches: list[tuple[int, int]] = []
+    owners: list[int] = []
+    for owner, (first_row, size) in enumerate(extents.tolist()):
+        for first_used, end in used_rows(pages, first_row, first_row + size):
+            stretches.append((first_used, end - first_used))
+            owners.append(owner)
+    return np.array(stretches, np.int64).reshape(-1, 2), np.array(owners, np.int64)
+
+
 def search(pages: Sequence[Page], predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
-    """int64[n], ascending: the rows for which ``predicate`` is true among the rows of their page."""
-    parts = [np.flatnonzero(predicate(page)) + (number << PAGE_SHIFT) for number, page in enumerate(pages)]
+    """int64[n], ascending: the rows for which ``predicate`` is true among the rows of their page; of no blank page."""
+    parts = [
+        np.flatnonzero(predicate(page)) + (number << PAGE_SHIFT)
+        for number, page in enumerate(pages)
+        if not page.is_blank
+    ]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 

@@ -90,6 +90,11 @@ class Page:
         """Slots that a row of this page can have."""
         return len(self.slots)
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether it never held a partition: numbers far beyond a topic's others leave thousands of such pages."""
+        return self.partition_ids is blank_column("partition_ids", 1)
+
     def copy(self) -> Page:
         """A page with the same arrays."""
         page = Page.__new__(Page)

@@ -123,9 +123,11 @@ class PartitionTable:
 
     def partitions_of(self, topic_id: Uuid) -> Iterator[tuple[int, Partition]]:
         """Numbers and values of a topic's partitions, in order. Makes Python objects: for describing."""
-        for number, row in enumerate(self.rows_of(topic_id)):
-            if self.partition_id(row) != NO_PARTITION:
-                yield number, self.partition(row)
+        rows = self.rows_of(topic_id)
+        for first_row, end in page_access.used_rows(self.pages, rows.start, rows.stop):
+            for row in range(first_row, end):
+                if self.partition_id(row) != NO_PARTITION:
+                    yield row - rows.start, self.partition(row)
 
     # --- many rows -----------------------------------------------------------------------------------
 

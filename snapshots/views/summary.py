@@ -46,6 +46,8 @@ def summarize(image: MetadataImage) -> ImageSummary:
     in_sync: Counter[int] = Counter()
     leaders: Counter[int] = Counter()
     for page in image.partitions.pages:
+        if page.is_blank:
+            continue
         counts.update(_page_counts(page))
         for slot, brokers in enumerate(page.slots):
             _count(replicas, brokers[page.replica_counts > slot])
