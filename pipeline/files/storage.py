@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.new_files import open_new
 from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.uris import URI, local_path
 
@@ -134,7 +135,7 @@ def write_file(path: str, write: Callable[[BinaryIO], None]) -> int:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    with unfinished.open("wb") as file:
+    with open_new(unfinished) as file:
         write(file)
     unfinished.replace(target)
     return target.stat().st_size

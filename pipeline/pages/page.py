@@ -14,6 +14,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.new_files import open_new
 from quorate.pipeline.pages.cells import cell, is_number
 from quorate.pipeline.pages.drawing import Plot
 
@@ -159,7 +160,8 @@ class HtmlPage:
         """
         unfinished = path.with_name(f".{path.name}.unfinished")
         try:
-            unfinished.write_text(self.render(), encoding="utf-8")
+            with open_new(unfinished) as file:
+                file.write(self.render().encode())
             unfinished.replace(path)
         except OSError as error:
             with suppress(OSError):

@@ -51,8 +51,9 @@ def write_plan(named: NamedCluster, plan: ReassignmentPlan, directory: Path) -> 
     unfinished = directory.with_name(f".{directory.name}.unfinished")
     names = []
     try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(parents=True)
+        unfinished.mkdir(mode=0o700)  # refused where somebody else has put a link or a directory there
         for number, document in enumerate(documents(named, plan), start=1):
             names.append(f"plan-{number:03d}.json")
             text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)

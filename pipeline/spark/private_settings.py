@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from quorate.metadata_log.new_files import open_new
 from quorate.pipeline.errors import BadSetting
 
 _FILE_BYTES_MAX: Final = 65_536
@@ -24,10 +25,8 @@ AUTHENTICATED: Final = {"spark.authenticate": "true", "spark.network.crypto.enab
 def write_cluster_settings(file: Path) -> None:
     """Write what takes part in a new cluster: a secret, and that it is asked for. A file that is there is replaced."""
     made = {**AUTHENTICATED, "spark.authenticate.secret": secrets.token_hex(_SECRET_BYTES)}
-    file.unlink(missing_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        opened.writelines(f"{name} {value}\n" for name, value in made.items())
+    with open_new(file) as opened:
+        opened.writelines(f"{name} {value}\n".encode() for name, value in made.items())
 
 
 def read_private_settings(file: Path) -> dict[str, str]:

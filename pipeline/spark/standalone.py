@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from quorate.metadata_log.new_files import open_new
 from quorate.pipeline.errors import ClusterFailed
 from quorate.pipeline.spark.java import HANDS_ON, find_java, home_for_spark
 from quorate.pipeline.spark.private_settings import write_cluster_settings
@@ -117,7 +118,8 @@ def start_cluster(directory: Path, workers: int, cores: int, memory: str) -> Sta
         raise
     cluster = StandaloneCluster(url, tuple(started))
     unfinished = directory / f"{_STATE_FILE}.part"
-    unfinished.write_text(json.dumps(asdict(cluster), indent=2), encoding="utf-8")
+    with open_new(unfinished) as file:
+        file.write(json.dumps(asdict(cluster), indent=2).encode())
     unfinished.rename(directory / _STATE_FILE)
     return cluster
 
