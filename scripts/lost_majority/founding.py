@@ -70,6 +70,7 @@ def apply_plan(plan: RecoveryPlan, progress: Progress = lambda done, of, what: N
     steps = 2 * len(plan.voters)
     with ExitStack() as stack:
         for voter in plan.voters:
+            _require_place(plan, voter)
             _hold(Path(voter.directory), stack)
         if not all(made):
             _require_unchanged(plan)
@@ -107,6 +108,25 @@ def _is_of(directory: Path, plan: RecoveryPlan) -> bool:
     return meta.generation == plan.generation and meta.directory_id in {
         uuid_from_text(voter.directory_id) for voter in plan.voters
     }
+
+
+def _require_place(plan: RecoveryPlan, voter: PlannedVoter) -> None:
+    """Move nothing aside but what was this controller's: a plan is a file, which somebody may have changed."""
+    place = Path(voter.directory)
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return
+    path = place / META_PROPERTIES_NAME
+    try:
+        meta = decode_meta_properties(path.read_bytes(), str(path))
+    except (OSError, CorruptState) as error:
+        raise RecoveryError(
+            f"{place} is no metadata directory ({error}): it is not moved aside; if it was one, move it yourself"
+        ) from error
+    if (meta.cluster_id, meta.node_id) != (plan.cluster_id, voter.node_id):
+        raise RecoveryError(
+            f"{place} is of controller {meta.node_id} of cluster {meta.cluster_id}, and the plan puts controller"
+            f" {voter.node_id} of cluster {plan.cluster_id} there: it is not moved aside"
+        )
 
 
 def _hold(directory: Path, stack: ExitStack) -> None:

@@ -304,6 +304,21 @@ def test_plan_whose_input_changed_is_refused(lost: Lost) -> None:
     assert {one.generation for one in lost.look()} == {0}
 
 
+def test_directory_that_is_not_this_controllers_is_not_moved_aside(lost: Lost, tmp_path: Path) -> None:
+    plan = lost.plan(lost.look())
+    other = tmp_path / "of-somebody"
+    other.mkdir()
+    (other / "thesis.txt").write_text("kept")
+    voter = plan.voters[0]
+    theirs = str(lost.paths[max(lost.paths)])
+    for place, why in ((str(other), "is no metadata directory"), (theirs, "it is not moved aside")):
+        voters = (voter.model_copy(update={"directory": place}), *plan.voters[1:])
+        with pytest.raises(RecoveryError, match=why):
+            apply_plan(plan.model_copy(update={"voters": voters}))
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+    assert {one.generation for one in lost.look()} == {0}
+
+
 def test_directory_in_use_is_refused(lost: Lost) -> None:
     plan = lost.plan(lost.look())
     node = min(lost.paths)
