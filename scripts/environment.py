@@ -27,6 +27,7 @@ PIPELINE_STAMP = VENV / "pipeline-made-from"
 UV = VENV / "bin" / "uv"
 PINS = VENV / "pins.txt"
 BUILD_PINS = VENV / "build-pins.txt"
+UV_PIN = VENV / "uv-pin.txt"
 PIPELINE_PINS = VENV / "pipeline-pins.txt"
 LOCK_FILE = ROOT / ".venv.lock"  # beside the environment, not in it: it must outlive a rebuild
 
@@ -135,11 +136,13 @@ def installer_variables() -> dict[str, str]:
     return variables
 
 
-def locked_uv_version() -> str:
-    """Return the version of uv that the lock names."""
+def locked_uv() -> str:
+    """Return uv as a line of pip's requirements: its version by the lock, and the digests of its files there."""
     with (ROOT / "uv.lock").open("rb") as handle:
         packages = tomllib.load(handle)["package"]
-    return str(next(package["version"] for package in packages if package["name"] == "uv"))
+    uv = next(package for package in packages if package["name"] == "uv")
+    digests = [file["hash"] for file in (uv["sdist"], *uv["wheels"])]
+    return " ".join([f"uv=={uv['version']}", *(f"--hash={digest}" for digest in digests)])
 
 
 def export_pins(variables: dict[str, str]) -> None:
@@ -173,7 +176,8 @@ def install() -> None:
     The pipeline extra stays where it is and the lock still says the same of it: nothing of it is fetched here.
     """
     variables = installer_variables()
-    run("fetching uv", *pip(), "install", "--quiet", f"uv=={locked_uv_version()}", env=variables)
+    UV_PIN.write_text(locked_uv() + "\n", encoding="utf-8")
+    run("fetching uv", *pip(), "install", "--quiet", "--require-hashes", "--requirement", UV_PIN, env=variables)
     had_pipeline, pipeline_before = PIPELINE_STAMP.exists(), pins_of_pipeline()
     PIPELINE_STAMP.unlink(missing_ok=True)
     export_pins(variables)
