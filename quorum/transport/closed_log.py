@@ -12,6 +12,9 @@ logger = logging.getLogger(__name__)
 
 #: Seconds between two lines of one peer and reason.
 QUIET_S: Final = 10.0
+#: Peers and reasons that have lines of their own within that time.
+KINDS_MAX: Final = 64
+_OTHERS: Final = "other peers"
 
 
 class _Told:
@@ -29,7 +32,7 @@ class _Told:
 class ClosedLog:
     """Of one node. Times in seconds of one monotonic clock.
 
-    There are as many peers as the quorum has voters, and one of those that nobody knows; so what is kept is bounded.
+    Peers that nobody knows are told apart by their addresses, as long as there are few.
     """
 
     def __init__(self) -> None:
@@ -40,6 +43,8 @@ class ClosedLog:
 
         ``bug``: its traceback is logged, too.
         """
+        if (peer, reason) not in self._told and len(self._told) >= KINDS_MAX:
+            peer, reason = _OTHERS, ""
         told = self._told.get((peer, reason))
         if told is None:
             self._told[peer, reason] = _Told(now)

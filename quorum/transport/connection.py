@@ -150,7 +150,10 @@ class PeerConnection(asyncio.Protocol):
         """For log lines."""
         if self.hello is not None:
             return f"node {self.hello.node_id}"
-        return "an unknown peer" if self._dialled is None else f"node {self._dialled[0]}"
+        if self._dialled is not None:
+            return f"node {self._dialled[0]}"
+        address = None if self.stream is None else self.stream.get_extra_info("peername")
+        return f"an unknown peer at {address[0]}" if address else "an unknown peer"
 
     def send(self, payload: bytes) -> None:
         """Send a frame."""

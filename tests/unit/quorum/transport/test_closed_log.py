@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.quorum.transport.closed_log import QUIET_S, ClosedLog
+from quorate.quorum.transport.closed_log import KINDS_MAX, QUIET_S, ClosedLog
 
 
 def test_first_line_comes_at_once_and_what_follows_as_a_count(caplog: pytest.LogCaptureFixture) -> None:
@@ -28,6 +28,16 @@ def test_each_peer_and_each_reason_has_its_line(caplog: pytest.LogCaptureFixture
             log.closed(peer, reason, reason, 0.0)
             log.closed(peer, reason, reason, 1.0)
     assert len(caplog.messages) == 4
+
+
+def test_peers_from_ever_new_addresses_share_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    log = ClosedLog()
+    for number in range(5_000):
+        log.closed(f"an unknown peer at 10.0.{number // 256}.{number % 256}", "wrong", "no hello", 0.0)
+    assert len(caplog.messages) == KINDS_MAX + 1
+    assert caplog.messages[-1] == "connection to other peers closed: no hello"
+    log.look(QUIET_S)
+    assert caplog.messages[-1].startswith(f"connection to other peers closed {5_000 - KINDS_MAX - 1} times more")
 
 
 def test_peer_that_goes_on_for_long_is_told_of_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
