@@ -79,6 +79,7 @@ class BrokerHttp:
         self._secret = shared_secret
         self._digests = host.digests
         app = web.Application(middlewares=[_answer_errors, _check_host])
+        app.on_response_prepare.append(_say_no_software)
         app.add_routes([
             web.get("/v1/process", self._process),
             web.get("/v1/image", self._image),
@@ -253,6 +254,10 @@ class BrokerHttp:
         is_ready = self._host.is_ready
         brokers = [broker_reply(readiness) for readiness in self._host.readiness()]
         return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
+
+
+async def _say_no_software(request: web.Request, answer: web.StreamResponse) -> None:
+    answer.headers.popall("Server", None)  # the framework's version is nobody's business
 
 
 async def _body(request: web.Request) -> bytes:

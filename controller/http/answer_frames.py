@@ -10,12 +10,11 @@ from email.utils import formatdate
 from http import HTTPStatus
 from typing import NamedTuple
 
-from aiohttp.http import SERVER_SOFTWARE
 from pydantic import BaseModel
 
 from quorate.controller.api import headers
 from quorate.controller.api.content import JSON
-from quorate.controller.http.answers import node_headers, status_headers
+from quorate.controller.http.answers import is_refusal, node_headers, status_headers
 from quorate.controller.http.dispatch import encode
 from quorate.controller.http.ports import Node, NodePosition
 from quorate.controller.http.routing import Route
@@ -90,10 +89,10 @@ class AnswerFrames:
         if frame is None:
             before = (
                 f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
-                f"Date: {formatdate(self._second_ms // _SECOND_MS, usegmt=True)}\r\nServer: {SERVER_SOFTWARE}\r\n"
+                f"Date: {formatdate(self._second_ms // _SECOND_MS, usegmt=True)}\r\n"
                 f"{headers.REQUEST_ID}: "
             )
-            said = (*node_headers(self._node), *status_headers(status))
+            said = (*node_headers(self._node, is_told_all=not is_refusal(status)), *status_headers(status))
             named = "".join(f"{name}: {value}\r\n" for name, value in said)
             after = f"\r\n{named}Content-Length: "
             frame = self._frames[status, media] = before.encode("latin-1"), after.encode("latin-1")

@@ -14,8 +14,10 @@ _RETRY_AFTER: Final = (("Retry-After", "1"),)
 _BROWSER_HEADERS: Final = (("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"))
 
 
-def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
-    """Names and values."""
+def node_headers(node: Node, *, is_told_all: bool = True) -> tuple[tuple[str, str], ...]:
+    """Names and values. Who may not ask is told by whom he was refused, and nothing of the cluster."""
+    if not is_told_all:
+        return ((headers.NODE, str(node.node_id)), *_BROWSER_HEADERS)
     position = node.cluster.position()
     return (
         (headers.NODE, str(node.node_id)),
@@ -25,6 +27,11 @@ def node_headers(node: Node) -> tuple[tuple[str, str], ...]:
         (headers.HIGH_WATERMARK, str(position.high_watermark)),
         *_BROWSER_HEADERS,
     )
+
+
+def is_refusal(status: int) -> bool:
+    """Whether a status is that of somebody who may not ask."""
+    return status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 def status_headers(status: int) -> tuple[tuple[str, str], ...]:

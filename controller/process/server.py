@@ -81,12 +81,20 @@ async def serve(
     async with AsyncExitStack() as stack:
         beside = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
+        warn_of_plaintext(settings)
         work = partial(_work_when_settled, faults, *beside)
         on_the_side = asyncio.create_task(in_background("start", work, faults))
         stack.push_async_callback(_cancelled, on_the_side)
         tell_started()
         await is_to_end.wait()
         log.info("controller.stopping", node_id=settings.node_id)
+
+
+def warn_of_plaintext(settings: ControllerSettings) -> None:
+    """Say in the log that requests come from other machines as anybody between can read them."""
+    if tls_files(settings) is None and not settings.http_bind.is_loopback:
+        what = "the secret and all answers are readable on the way: set tls.cert_file, tls.key_file and tls.ca_files"
+        log.warning("http.plaintext", http=str(settings.http_bind), why=what)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

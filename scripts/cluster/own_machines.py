@@ -68,14 +68,13 @@ def write_settings(
             )
     home.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        _write_new(home / name, content, 0o600 if name == SECRET_NAME else 0o644)
+        _write_new(home / name, content)
     RealDisk().sync_directory(str(home))
     return {name: home / name for name in contents}
 
 
-def _write_new(path: Path, content: str, mode: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), mode)  # settings may be read by others, whatever else this command writes
+def _write_new(path: Path, content: str) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -114,3 +114,29 @@ async def test_own_page_may_ask() -> None:
     async with stage(1) as on:
         own = {"Origin": on.members[1].url, "Sec-Fetch-Site": "same-origin"}
         assert (await on.ask(1, "GET", "/v1/status?local=true", headers=own))[0] == 200
+
+
+#: What an answer says of the cluster and of the software.
+TELLING = {"x-quorate-cluster", "x-quorate-active", "x-quorate-epoch", "x-quorate-high-watermark", "server"}
+
+
+async def test_who_may_not_ask_and_who_probes_learns_nothing_of_the_cluster() -> None:
+    async with stage(1, shared_secret=SECRET) as on:
+        for head, status, said in (
+            (b"GET /v1/status HTTP/1.1\r\nHost: a\r\n\r\n", 401, set()),
+            (request(TOPICS, new_topics("a")), 401, set()),
+            (LIVEZ, 200, set()),
+            (LIVEZ.replace(b"livez", b"readyz"), 200, set()),
+            (request(TOPICS, new_topics("a"), SHOWN), 422, TELLING - {"server"}),
+        ):
+            client = await Client.open(on)
+            await client.write(head)
+            answered, fields, body = await client.read()
+            client.close()
+            assert (answered, TELLING & set(fields)) == (status, said), head
+            assert fields["x-quorate-node"] == "1"
+            if b"readyz" in head:
+                assert json.loads(body) == {"ok": True, "node_id": 1, "checks": []}
+        shown = {"Authorization": f"Bearer {SECRET.decode()}"}
+        _, reply, _ = await on.ask(1, "GET", "/readyz", headers=shown)
+        assert all(check["message"] for check in reply["checks"])
