@@ -22,7 +22,7 @@ def test_plaintext_off_loopback_is_warned_of(tmp_path: Path, bind: str, count: i
         "quorum": {"kraft_version": 0},
     }
     with capture_logs() as said:
-        warn_of_plaintext(ControllerSettings(**values))
+        warn_of_plaintext(ControllerSettings.model_validate(values))
     assert [(line["event"], line["log_level"], line["http"]) for line in said] == [
         ("http.plaintext", "warning", bind)
     ] * count
