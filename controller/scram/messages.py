@@ -17,8 +17,12 @@ from quorate.controller.scram.errors import ScramFailure
 #: Of any message; with the longest name, nonce and salt.
 MESSAGE_BYTES_MAX: Final = 16_384
 
+#: The header of a client that neither binds a channel nor wants another name, and its form in the last message.
+GS2_HEADER: Final = "n,,"
+
 _NAME: Final = re.compile(r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)++")
 _NONCE: Final = re.compile(r"[\x21-\x2b\x2d-\x7e]++")
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 _EXTENSION: Final = re.compile(r"[A-Za-z]++=[\x01-\x2b\x2d-\x7f]++")
 
 
@@ -98,6 +102,35 @@ def client_final(message: bytes) -> ClientFinal:
     return ClientFinal(channel, nonce, _decoded(_value(fields[-1], "p", "last"), "last"))
 
 
+def server_first(message: bytes) -> ServerFirst:
+    """A server's first message.
+
+    Raises:
+        ScramFailure: it is none.
+    """
+    fields = _fields(message, "first")
+    if len(fields) < 3:
+        raise _bad("first", "a nonce, a salt and iterations are due")
+    nonce = _value(fields[0], "r", "first", _is_nonce)
+    salt = _decoded(_value(fields[1], "s", "first"), "first")
+    iterations = int(_value(fields[2], "i", "first", _is_count))
+    _extensions(fields[3:], "first")
+    return ServerFirst(nonce, salt, iterations)
+
+
+def server_final(message: bytes) -> bytes:
+    """The signature in a server's last message.
+
+    Raises:
+        ScramFailure: it is none, or says that the login failed.
+    """
+    fields = _fields(message, "last")
+    if fields[0].startswith("e="):
+        raise ScramFailure(f"the server refused: {fields[0][2:100]}")
+    _extensions(fields[1:], "last")
+    return _decoded(_value(fields[0], "v", "last"), "last")
+
+
 def _fields(message: bytes, which: str) -> list[str]:
     if len(message) > MESSAGE_BYTES_MAX:
         raise _bad(which, f"it has {len(message)} bytes; at most {MESSAGE_BYTES_MAX} can be")
@@ -119,6 +152,10 @@ def _is_name(text: str) -> bool:
 
 def _is_nonce(text: str) -> bool:
     return _NONCE.fullmatch(text) is not None
+
+
+def _is_count(text: str) -> bool:
+    return _COUNT.fullmatch(text) is not None
 
 
 def _extensions(fields: Iterable[str], which: str) -> dict[str, str]:

@@ -290,11 +290,13 @@ _COMMANDS: Final = {
     "features": _Command(_features, "Show, raise and lower the levels of a cluster's features.", _SETTINGS),
     "labels": _Command(_labels, "Show, set and remove labels: small values of one's own.", _SETTINGS),
     "quotas": _Command(_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS),
-    "users": _Command(_users, "Show, set and remove the SCRAM credentials of users.", _ACCESS),
+    "users": _Command(_users, "Show, set, check and remove the SCRAM credentials of users.", _ACCESS),
     "acls": _Command(_acls, "Show, add and remove ACLs: who may do what, with brokers and with controllers.", _ACCESS),
     "tokens": _Command(_tokens, "Make, renew, end and list delegation tokens.", _ACCESS),
     "bearer-tokens": _Command(
-        _bearer_tokens, "The file of tokens by which controllers know who asks: add, list and remove.", _ACCESS
+        _bearer_tokens,
+        "Give principals tokens, by which controllers with `access.authorizer = acl` know who asks.",
+        _ACCESS,
     ),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),

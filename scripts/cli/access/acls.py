@@ -29,7 +29,7 @@ from quorate.scripts.terminal.output import columns, counted, show
 from quorate.scripts.terminal.requesting import make
 
 app = typer.Typer(
-    help="Show, add and remove ACLs. They are kept for brokers; controllers enforce none.", no_args_is_help=True
+    help="Show, add and remove ACLs: who may do what, with brokers and with controllers.", no_args_is_help=True
 )
 
 _CLUSTER_NAME: Final = "kafka-cluster"

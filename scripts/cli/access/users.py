@@ -16,14 +16,19 @@ from quorate.controller.protocol.scram import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from quorate.controller.scram.client import ScramClient
+from quorate.controller.scram.credentials import users_of
 from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
+from quorate.controller.scram.server import ScramServer
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.passed_over import load_image_and_say
 from quorate.scripts.terminal.requesting import make
+from quorate.snapshots.checkpoints.moments import parse_moment
 
-app = typer.Typer(help="Show, set and remove the SCRAM credentials of users.", no_args_is_help=True)
+app = typer.Typer(help="Show, set, check and remove the SCRAM credentials of users.", no_args_is_help=True)
 
 _SALT_BYTES: Final = 32
 _PASSWORD_BYTES_MAX: Final = 4_096
@@ -32,6 +37,15 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user, wit
 Mechanism = Annotated[
     Literal["SCRAM-SHA-256", "SCRAM-SHA-512"],
     typer.Option(case_sensitive=False, help="A user may have a credential of each."),
+]
+
+PasswordFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File whose first line is the password. Without it the password is asked for, or read from the first "
+        "line of standard input where that is no terminal.",
+        show_default=False,
+    ),
 ]
 
 
@@ -74,14 +88,7 @@ def set_(
     iterations: Annotated[
         int, typer.Option(min=ITERATIONS_MIN, max=ITERATIONS_MAX, help="More make guessing slower, and logging in too.")
     ] = ITERATIONS_MIN,
-    password_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="File whose first line is the password. Without it the password is asked for, or read from the first "
-            "line of standard input where that is no terminal.",
-            show_default=False,
-        ),
-    ] = None,
+    password_file: PasswordFile = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -92,7 +99,7 @@ def set_(
 
     Example: quorate users set ana --mechanism SCRAM-SHA-256 --password-file ana.password
     """
-    password = _password(name, password_file)
+    password = _password(name, password_file, is_new=True)
     salt = secrets.token_bytes(_SALT_BYTES)
     upsertion = make(
         ScramCredentialUpsertion,
@@ -128,6 +135,31 @@ def remove(
     )
 
 
+@app.command()
+def check(
+    name: Name,
+    mechanism: Mechanism,
+    path: Annotated[
+        Path,
+        typer.Option("--from", metavar="PATH", help="Metadata directory, segment or checkpoint.", show_default=False),
+    ],
+    password_file: PasswordFile = None,
+    at: AtMoment = None,
+) -> None:
+    """Try a password against the credential that files hold: a whole login, of which nothing leaves this machine.
+
+    A running cluster tells nobody its credentials, so its files are read; a directory in use may be read, too.
+
+    Example: quorate users check ana --mechanism SCRAM-SHA-256 --from var/controller-1/metadata
+    """
+    password = _password(name, password_file, is_new=False)
+    image, _ = load_image_and_say(path, None if at is None else parse_moment(at))
+    client = ScramClient(mechanism, name, password, secrets.token_urlsafe())
+    server = ScramServer(mechanism, secrets.token_urlsafe(), users_of(image.scram, mechanism), lambda _: None)
+    client.check(server.answer(client.last(server.answer(client.first()))))
+    sys.stdout.write(f"{name} logs in by {mechanism} with this password.\n")
+
+
 def _alter(
     request: AlterUserScramCredentialsRequest,
     name: str,
@@ -143,11 +175,11 @@ def _alter(
     sys.stdout.write((response.model_dump_json() if as_json else done) + "\n")
 
 
-def _password(name: str, file: Path | None) -> str:
+def _password(name: str, file: Path | None, *, is_new: bool) -> str:
     """The password, from wherever it is to come. What is wrong with it is said without it."""
     if file is None and sys.stdin.isatty():
         password = getpass.getpass(f"Password of {name}: ")
-        if getpass.getpass("Once more: ") != password:
+        if is_new and getpass.getpass("Once more: ") != password:
             raise typer.BadParameter("these were two different passwords", param_hint="password")
     else:
         password = _first_line(file)

@@ -12,7 +12,8 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 
 #: What changes something, or runs something.
 WRITES = {
-    "acls add", "acls remove", "broker", "brokers unregister", "configs alter", "configs replace", "controller",
+    "acls add", "acls remove", "bearer-tokens add", "bearer-tokens remove",
+    "broker", "brokers unregister", "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
     "labels remove", "labels set",
     "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
@@ -25,6 +26,7 @@ WRITES = {
 #: What reads and has no `--at`, and why.
 EXCEPTIONS = {
     "audit verify": "all of it is to be whole",
+    "bearer-tokens list": "a file beside the log",
     "brokers feed": "who reads now, and how far they are: nobody writes that down",
     "history": "all moments, one after the other",
     "image diff": "each side names its own moment, behind an @",
