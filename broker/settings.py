@@ -278,8 +278,9 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
     """Where the brokers of this process serve what is theirs, registered for all to see: names and addresses, like
     `KV://10.0.0.5:7000`. A process that serves HTTP registers that as `HTTP` besides. Imported brokers keep theirs."""
     shared_secret_file: Path | None = None
-    """File with the secret that the controllers' HTTP API asks for, and this process asks of what changes anything
-    here; unset: they are on loopback and ask for none."""
+    """File with the secret that the controllers' HTTP API asks for, or the token of this process's brokers where it
+    asks who they are (`access.authorizer`); this process asks for the same of what changes anything here. Unset: they
+    are on loopback and ask for none."""
     http: BrokerHttpSettings = Field(default_factory=BrokerHttpSettings)
     lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
     feed: FeedSettings = Field(default_factory=FeedSettings)
