@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from aiohttp import web
+from aiohttp import web, web_app
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import TlsEntrance
@@ -103,3 +103,13 @@ class HttpServer:
             self._listener.close()
         await self._lane.close(self._grace_s)
         await self._runner.cleanup()
+        _forget_ended()
+
+
+def _forget_ended() -> None:
+    """aiohttp keeps handlers of up to 1,024 routes for as long as the process lives, each with its application, and so
+    with all of a controller that has ended. What is forgotten of those that serve on is made again when it is wanted.
+    """
+    kept = getattr(web_app, "_cached_build_middleware", None)  # a part of its own: another version may have none
+    if kept is not None:
+        kept.cache_clear()

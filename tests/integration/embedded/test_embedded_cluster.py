@@ -5,15 +5,19 @@ import gc
 import os
 import socket
 import threading
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from quorate import testing
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.engine.quorum_controller import QuorumController
+from quorate.controller.http.serving import HttpServer
 from quorate.metadata_log.errors import CorruptCheckpoint, NotController
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from tests.integration.embedded.changes import CHANGE, is_listened_to
@@ -54,6 +58,24 @@ async def test_single_controller_serves_and_leaves_neither_port_nor_file_nor_thr
     assert asyncio.all_tasks() == tasks
     # Those of the loop's own executor stay until the loop is closed.
     assert {one.name for one in set(threading.enumerate()) - threads if not one.name.startswith("asyncio_")} == set()
+
+
+async def test_nothing_of_controllers_that_ended_stays_in_memory() -> None:
+    async with testing.cluster() as cluster, cluster.client() as client:
+        await client.describe_cluster()  # the framework answers, which keeps handlers
+        await cluster.stop(0)
+        await cluster.start(0)
+        await client.list_topics()
+        kinds = (QuorumController, HttpServer, web.Application)
+        kept = [weakref.ref(one) for one in gc.get_objects() if isinstance(one, kinds)]
+        assert len(kept) >= len(kinds)
+    del cluster, client
+
+    async def are_gone() -> bool:
+        gc.collect()
+        return not any(one() for one in kept)
+
+    await eventually(are_gone, "the loop lets go of what it called last", WAIT_S)
 
 
 async def test_controller_that_was_stopped_has_on_disk_what_was_acknowledged() -> None:
