@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from quorate.broker.directories.directory_choice import Replica, UnplacedReplicas, choose_directories
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import Uuid
@@ -83,7 +84,7 @@ class DirectoryAssignments(MetadataPublisher):
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
+        async with OwnTasks() as tasks:
             while True:
                 self._changed.clear()
                 epochs = self._epochs()
@@ -95,7 +96,7 @@ class DirectoryAssignments(MetadataPublisher):
                 except TimeoutError:
                     continue
 
-    def _look(self, tasks: asyncio.TaskGroup, broker_id: int, broker_epoch: int) -> float:
+    def _look(self, tasks: OwnTasks, broker_id: int, broker_epoch: int) -> float:
         """Say what is to be said of one broker now; how long nothing will be, in milliseconds."""
         state, now_ms = self._brokers.setdefault(broker_id, _BrokerAssignments()), self._now_ms()
         known = self._image.cluster.brokers.get(broker_id)
@@ -111,7 +112,9 @@ class DirectoryAssignments(MetadataPublisher):
         if due:
             chosen = choose_directories(self._image, broker_id, due, list(state.said.values()))
             state.is_in_flight = True
-            tasks.create_task(self._say(broker_id, broker_epoch, state, chosen))
+            tasks.create_task(
+                self._say(broker_id, broker_epoch, state, chosen), f"a request about directories of broker {broker_id}"
+            )
         return _SHOWN_MS if unplaced else RETRY_MAX_MS
 
     async def _say(

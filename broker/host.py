@@ -27,6 +27,7 @@ from quorate.broker.metadata.digest_watch import DigestSource, ImageDigestWatch
 from quorate.broker.metadata.digests import ImageDigests
 from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
 from quorate.broker.metadata.metadata_cache import MetadataCache
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.publisher import Manifest, MetadataPublisher, PublisherFaults, PublisherSet
 from quorate.broker.replica_deletions import RehearsalDeletions
 from quorate.broker.replicas.manager import ReplicaManager, Station
@@ -132,6 +133,7 @@ class BrokerHost:
             StateDiffers: by the watch, the state is not the cluster's.
             NotCaughtUp: no controller could be followed in time. NotInTheImage: an imported broker is not registered.
             LoaderFault: the log cannot be replayed. StorageError: the file of the last run cannot be read or written.
+            TaskCancelled: something else in the program cancelled one of its tasks.
         """
         loader = asyncio.create_task(self.loader.run(), name="metadata-loader")
         brokers = asyncio.create_task(self._play(endpoint), name="brokers")
@@ -180,13 +182,14 @@ class BrokerHost:
         self._tell_what_is_taken_on_trust(identities)
         last_run.begin(self.settings.ids)
         self.sessions = {identity.broker_id: self._session(identity, cluster_id) for identity in identities}
-        async with asyncio.TaskGroup() as tasks:
-            helpers = [tasks.create_task(self.replicas.run()), tasks.create_task(self.assignments.run())]
-            async with asyncio.TaskGroup() as sessions:
-                for session in self.sessions.values():
-                    sessions.create_task(session.run())
+        async with OwnTasks() as tasks:
+            own = (self.replicas, self.assignments)
+            helpers = [tasks.create_task(one.run(), f"the task of {one.name}") for one in own]
+            async with OwnTasks() as sessions:
+                for broker_id, session in self.sessions.items():
+                    sessions.create_task(session.run(), f"the task of broker {broker_id}")
             for helper in helpers:
-                helper.cancel()
+                tasks.cancel(helper)
         lives = {broker_id: session.lifecycle for broker_id, session in self.sessions.items()}
         left = {
             broker_id: life.broker_epoch for broker_id, life in lives.items() if life.state is LifecycleState.STOPPED

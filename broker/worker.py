@@ -9,17 +9,21 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from quorate.broker.assembly import assemble
 from quorate.broker.host import BrokerHost, BrokerReadiness
 from quorate.broker.library_log import log_to_the_program
 from quorate.broker.machine import on_this_machine
+from quorate.broker.own_tasks import TaskCancelled
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
+
+_CANCELLED: Final = "something in this program cancelled the worker's tasks"
 
 
 class WorkerEnded(QuorateError):
@@ -174,8 +178,10 @@ async def _beside(one: Worker, live: Callable[[], Awaitable[None]]) -> AsyncIter
             await live()
         except asyncio.CancelledError:
             if not is_ending:
-                faults.note(WorkerEnded("something in this program cancelled the worker's tasks"))
+                faults.note(WorkerEnded(_CANCELLED))
             raise
+        except TaskCancelled as error:
+            faults.note(WorkerEnded(f"{_CANCELLED}: {error}"))
         except Exception as error:  # noqa: BLE001 - whatever it is, the block raises it
             faults.note(error)
 

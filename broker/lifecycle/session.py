@@ -12,6 +12,7 @@ from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.lifecycle.identity import DIRECTORIES_LEVEL, BrokerIdentity
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, Command, SendHeartbeat, SendRegistration
 from quorate.broker.lifecycle.transitions import LifecycleState
+from quorate.broker.own_tasks import OwnTasks
 from quorate.controller.protocol import BrokerHeartbeatRequest, UndeletedReplicas
 from quorate.metadata_log.errors import ApiError, OutcomeUnknown, QuorateError
 from quorate.metadata_log.ids import Uuid
@@ -62,20 +63,26 @@ class BrokerSession:
         self._log = log.bind(broker=identity.broker_id)
 
     async def run(self) -> None:
-        """Live until the lifecycle is over."""
-        async with asyncio.TaskGroup() as requests:
+        """Live until the lifecycle is over.
+
+        Raises:
+            TaskCancelled: a request was cancelled, by neither this nor its own task's cancellation.
+        """
+        async with OwnTasks() as requests:
             request: asyncio.Task[None] | None = None
             while True:
                 self._wake.clear()
                 self._look_at_directories()
                 command = self.lifecycle.next_command(self._now_ms())
                 if command is not None:
-                    request = requests.create_task(self._execute(command))
+                    request = requests.create_task(
+                        self._execute(command), f"a request of broker {self.identity.broker_id}"
+                    )
                 self._tell()
                 self._tell_lease()
                 if self.lifecycle.is_over:
                     if request is not None:
-                        request.cancel()  # whatever it brings would change nothing
+                        requests.cancel(request)  # whatever it brings would change nothing
                     return
                 await self._sleep()
 

@@ -5,7 +5,6 @@ Kafka's ``DefaultAlterPartitionManager``. What comes of it arrives through the l
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,7 @@ import numpy as np
 import structlog
 
 from quorate.broker.controllers.isr_proposals import IsrProposals
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.replicas.claims import Claims
 from quorate.broker.replicas.isr_book import IsrBook
 from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, QuorateError
@@ -70,7 +70,7 @@ class IsrRequests:
         #: Consecutive failures of whole requests, by leader.
         self._failures: dict[int, int] = {}
 
-    def send_due(self, tasks: asyncio.TaskGroup, leaders: frozenset[int]) -> None:
+    def send_due(self, tasks: OwnTasks, leaders: frozenset[int]) -> None:
         """Send what the book asks for now, of these brokers."""
         epochs = self._epochs()
         busy = (leaders - epochs.keys()) | self._in_flight
@@ -78,7 +78,8 @@ class IsrRequests:
             self._in_flight.add(proposals.leader)
             if self._claims is not None:
                 self._claims.sent(proposals)
-            tasks.create_task(self._send(epochs[proposals.leader], proposals))
+            sending = self._send(epochs[proposals.leader], proposals)
+            tasks.create_task(sending, f"a request for ISRs of broker {proposals.leader}")
 
     async def _send(self, broker_epoch: int, proposals: IsrProposals) -> None:
         leader = proposals.leader

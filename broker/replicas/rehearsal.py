@@ -6,13 +6,13 @@ Both sides of the exchange for all brokers of this process. What a replica holds
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from quorate.broker.environment import BrokerMachine
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.attended import AttendedClock
 from quorate.broker.replicas.follower import FollowerCore, Link
@@ -132,7 +132,7 @@ class RehearsalReplicas(ReplicaManager):
         for broker_id in self._played:
             self._begun.ready_to_unfence(broker_id)  # there is an image already
         next_expiry_ms = 0.0
-        async with asyncio.TaskGroup() as tasks:
+        async with OwnTasks() as tasks:
             while True:
                 self._changed.clear()
                 if self._begun.played() != self._played:
@@ -140,7 +140,7 @@ class RehearsalReplicas(ReplicaManager):
                 now_ms, attended_ms = self._machine.now_ms(), self._clock.now_ms()
                 self._follower.set_followers(self._begun.epochs())
                 for link, message in self._follower.messages(now_ms):
-                    tasks.create_task(self._exchange(link, message))
+                    tasks.create_task(self._exchange(link, message), f"the exchange with {link.address}")
                 book = self._leader.book
                 if attended_ms >= next_expiry_ms:
                     book.expire(attended_ms)

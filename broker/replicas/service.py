@@ -7,13 +7,13 @@ until the service says that it fell behind, or the controllers lose its broker.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.claims import Claims, PartitionKey
 from quorate.broker.replicas.isr_book import AS_BEFORE, IsrBook
@@ -178,7 +178,7 @@ class ServiceReplicas(ReplicaManager):
         assert station is not None
         for broker_id in self._played:
             self._let_in(broker_id)
-        async with asyncio.TaskGroup() as tasks:
+        async with OwnTasks() as tasks:
             while True:
                 self._changed.clear()
                 if station.played() != self._played:

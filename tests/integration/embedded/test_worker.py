@@ -79,6 +79,10 @@ async def create(cluster: testing.EmbeddedCluster, name: str, *assignments: list
     assert reply.topics[0].error_code is ErrorCode.NONE, reply
 
 
+async def tasks_named(name: str) -> list[asyncio.Task[Any]]:
+    return [task for task in asyncio.all_tasks() if task.get_name() == name]
+
+
 async def holds(condition: Any) -> bool:
     return bool(condition())
 
@@ -191,12 +195,22 @@ async def test_block_that_raises_ends_the_worker_at_once_as_if_it_was_killed() -
         assert not made[0].readiness()[0].is_clean_stop
 
 
-@pytest.mark.parametrize("name", ["worker", "brokers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "worker",
+        "brokers",
+        "metadata-loader",
+        "the task of broker 1",
+        "the task of service-replicas",
+        "a request of broker 1",
+    ],
+)
 async def test_worker_whose_task_is_cancelled_by_somebody_else_ends_the_block(name: str) -> None:
     async def program(cluster: testing.EmbeddedCluster) -> None:
         async with asyncio.timeout(20), worker(settings(1, cluster.urls), Told()) as one:
             await one.ready()
-            (own,) = [task for task in asyncio.all_tasks() if task.get_name() == name]
+            (own,) = await eventually(lambda: tasks_named(name), f"{name} is there")
             own.cancel()
             await asyncio.Event().wait()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import cast
 
 import numpy as np
 import pytest
 
 from quorate.broker.controllers.controller_rpc import ControllerRpc
+from quorate.broker.own_tasks import OwnTasks
 from quorate.broker.replicas.claims import Claims, PartitionKey
 from quorate.broker.replicas.isr_book import IsrBook
 from quorate.broker.replicas.isr_requests import IsrRequests
@@ -51,7 +51,7 @@ async def test_request_that_failed_as_a_whole_is_settled_only_where_a_controller
     assert book.note(ids, partition, epoch, replica, np.array([ALWAYS]), np.zeros(1, np.bool_)) == [0]
     rpc = cast("ControllerRpc", Failing(error))
     requests = IsrRequests(rpc, book, lambda: {1: cluster.epoch(1)}, lambda: 0.0, lambda: None, claims)
-    async with asyncio.TaskGroup() as tasks:
+    async with OwnTasks() as tasks:
         requests.send_due(tasks, frozenset({1}))
         assert claims.members(key) == {2}
         assert not claims.taken_back(key, 2), "it is under way"
