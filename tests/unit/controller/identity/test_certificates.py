@@ -44,6 +44,8 @@ def test_certificate_without_a_uri_of_ours_is_the_user_that_the_rules_name() -> 
         (certificate("1"), "makes no principal: a principal is Type:name"),
         (b"rubbish", "makes no principal"),
     ],
+    # Certificates are others each time they are made: no worker would know the tests of another by them.
+    ids=["another cluster", "two clusters", "another role", "no id", "an empty id", "two roles", "no type", "rubbish"],
 )
 def test_certificate_that_makes_nobody_is_refused_and_not_taken_for_its_subject(shown: bytes, says: str) -> None:
     with pytest.raises(NoAccess, match=says) as refused:
