@@ -56,11 +56,16 @@ class AccessControl:
         """See ``Authentication``."""
         return self._authentication.identify(claims)
 
+    def moved(self) -> None:
+        """Take in what has become of the ACLs, so that no request pays for many of them at once."""
+        if self._authorizer is not None:
+            self._authorizer = self._authorizer.following(self._acls())
+
     def rights(self, caller: Caller) -> Rights:
         """As of now."""
         if self._authorizer is None:
             return Rights(caller, None, is_super=True)
-        self._authorizer = self._authorizer.following(self._acls())
+        self.moved()
         # Nodes act by their number alone, whatever else is said of their names.
         is_super = caller.identity.node is None and caller.principal in self._super_users
         return Rights(caller, self._authorizer, is_super)

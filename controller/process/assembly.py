@@ -148,6 +148,7 @@ def assemble(
 
     def stable_moved() -> None:
         node.feed.moved()
+        node.access.moved()
         node.digests.note(controller.stable)
         checkpoints.moved()
         registrar.moved()

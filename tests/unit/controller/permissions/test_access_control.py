@@ -1,0 +1,42 @@
+"""Access control of a node: it goes by the newest ACLs, and requests do not pay for taking them in."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.controller.authorizer.acl_index import AclIndex
+from quorate.controller.authorizer.authorizer import Authorizer
+from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.shared_secret import SharedSecretAuthentication
+from quorate.controller.permissions.access_control import AccessControl
+from quorate.snapshots.image.image_parts import AclsImage
+from tests.unit.controller.authorizer.acl_sets import acl, acls_image
+
+ANA = Caller(Identity("User:ana", "token"), "10.0.0.1")
+
+
+def test_acls_that_were_taken_in_cost_a_request_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_in: list[AclsImage] = []
+    follow = AclIndex.following
+
+    def noted(index: AclIndex, acls: AclsImage) -> AclIndex:
+        taken_in.append(acls)
+        return follow(index, acls)
+
+    monkeypatch.setattr(AclIndex, "following", noted)
+    newest = acls_image([acl()])
+    access = AccessControl(SharedSecretAuthentication(None), authorizer=Authorizer(), acls=lambda: newest)
+
+    access.moved()
+    assert taken_in == [newest]
+    assert access.rights(ANA).may("READ", "TOPIC", "orders")
+    assert len(taken_in) == 1
+
+    newest = acls_image([acl(permission="DENY")])
+    assert not access.rights(ANA).may("READ", "TOPIC", "orders")
+
+
+def test_node_without_an_authorizer_asks_no_acls() -> None:
+    access = AccessControl.by_secret(None)
+    access.moved()
+    assert access.rights(ANA).may("READ", "TOPIC", "orders")
