@@ -15,6 +15,7 @@ import pytest
 
 from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, PRINCIPAL, REQUEST_ID
 from quorate.controller.authorizer.authorizer import Authorizer
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.identity.authentication import IdentityAuthentication
@@ -23,6 +24,7 @@ from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.seals import Seals
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_parts import AccessParts, TokensFile
+from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.image_digest import digest_image
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
@@ -278,6 +280,23 @@ async def test_broker_lives_by_its_token_whichever_controller_it_asks(tmp_path: 
         url = g.stage.members[2].url + "/v1/metadata/batches"
         async with g.plain.get(url, params=asked_for, headers=bearer("Broker:11")) as answer:
             assert answer.status == 200
+
+
+async def test_nodes_compare_their_states_by_what_they_are(tmp_path: Path) -> None:
+    """A controller by its seal, which covers the query too; a broker by its token."""
+    async with guarded(tmp_path) as g:
+        url, state = g.stage.members[1].url, digest_image(g.stage.members[1].controller.stable)
+        offset = g.stage.members[1].controller.applied_offset
+        seal = Seals(SECRET, 2, VOTERS, lambda: 0.0).seal
+        async with (
+            ControllerClient([url], seal=seal) as controller,
+            ControllerClient([url], shared_secret=token("Broker:11").encode()) as broker,
+            ControllerClient([url], shared_secret=token("User:ana").encode()) as ana,
+        ):
+            for node in (controller, broker):
+                assert await node.digest_of(url, offset, wait_ms=0, doubt="false") == state.text
+            with pytest.raises(ApiError, match="User:ana needs DESCRIBE"):
+                await ana.digest_of(url, offset)
 
 
 async def test_token_that_was_taken_from_the_file_ends_on_connections_that_stand(tmp_path: Path) -> None:
