@@ -114,8 +114,8 @@ LIBRARIES = {
         "py4j", "pyarrow", "pyspark",
     },
     "scripts": {
-        "aiohttp", "msgpack", "numpy", "pydantic", "pydantic_core", "pydantic_settings", "rich", "structlog",
-        "typer", "uvloop",
+        "aiohttp", "msgpack", "numpy", "packaging", "pydantic", "pydantic_core", "pydantic_settings", "rich",
+        "structlog", "typer", "uvloop",
     },
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from tests.architecture.source_tree import ROOT
 LAUNCHERS = (
     "scripts/bench",
     "scripts/bench-pipeline",
+    "scripts/check-advisories",
     "scripts/conformance",
     "scripts/fuzz",
     "scripts/fuzz-peer",
