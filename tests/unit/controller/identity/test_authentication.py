@@ -64,6 +64,8 @@ def sealed(**sent: str) -> dict[str, str]:
         (bearer("a") | {headers.PRINCIPAL: "User:ana"}, None, ANA),
         (bearer("g") | {headers.PRINCIPAL: "User:ben"}, None, Identity("User:ben", "token")),
     ],
+    # A certificate is another each time it is made: no worker would know the tests of another by it.
+    ids=["user", "node", "nobody", "certificate", "both", "its own principal", "another's principal"],
 )
 def test_identity_is_what_was_proved_first(sent: dict[str, str], shown: bytes | None, identity: Identity) -> None:
     assert identify(sent, shown) == Caller(identity, "10.0.0.9")
