@@ -30,6 +30,7 @@ from quorate.quorum.messages.wire import decode, encode
 from quorate.quorum.transport.handshake import decode_hello
 from quorate.scripts.fuzzing.corpus import Corpus
 from quorate.scripts.fuzzing.exchange_targets import FollowAnswerTarget, FollowMessageTarget
+from quorate.scripts.fuzzing.identity_targets import CertificateNameTarget, LoginTarget
 from quorate.scripts.fuzzing.mutating import mutated, mutated_document
 from quorate.scripts.fuzzing.target import FuzzTarget, Wrong
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
@@ -276,6 +277,8 @@ TARGETS: Final[dict[str, Callable[[Corpus], FuzzTarget]]] = {
     "election-state": ElectionStateTarget,
     "frames": FrameTarget,
     "http": HttpTarget,
+    "certificate-names": lambda _: CertificateNameTarget(),
+    "login": lambda _: LoginTarget(),
     "follow-messages": lambda _: FollowMessageTarget(),
     "follow-answers": lambda _: FollowAnswerTarget(),
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
 
 from quorate.broker.replicas import messages
 from quorate.broker.replicas.follower import FollowerCore
+from quorate.controller.principals import distinguished_names
+from quorate.controller.scram import server
 from quorate.metadata_log.directory.quorum_state import QuorumState, QuorumStateStore
 from quorate.scripts.fuzzing import running, targets
 from quorate.scripts.fuzzing.corpus import Corpus, make_corpus
@@ -21,6 +24,8 @@ INPUTS: Final = {
     "election-state": 800,
     "frames": 1_000,
     "http": 250,
+    "certificate-names": 800,
+    "login": 800,
     "follow-messages": 60,
     "follow-answers": 60,
 }
@@ -51,6 +56,18 @@ def test_leader_that_believes_numbers_unread_is_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(messages, "_number", lambda value, *_: value)
 
     assert run_inputs("follow-messages", corpus, 0, range(60)).findings
+
+
+def test_login_whose_proof_nobody_compares_is_found(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
+    monkeypatch.setattr(server, "hmac", SimpleNamespace(compare_digest=lambda *_: True))
+
+    assert run_inputs("login", corpus, 0, range(100)).findings
+
+
+def test_certificate_read_beyond_its_end_is_found(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
+    monkeypatch.setattr(distinguished_names, "object_identifier", lambda content: content[5000])
+
+    assert run_inputs("certificate-names", corpus, 0, range(100)).findings
 
 
 def test_inputs_same_seed_and_number_are_the_same_bytes(monkeypatch: pytest.MonkeyPatch, corpus: Corpus) -> None:
