@@ -3,9 +3,10 @@
 Rules of the file: no clock, no I/O. Every method is told the time (monotonic milliseconds); ``next_command`` says what
 to send, at most one request is out at a time, and its answer comes back through ``answered_...`` or ``failed``.
 States and the edges between them: ``transitions``. What is reported in a state where it cannot have happened raises
-``WrongTransition`` and changes nothing; what is reported after the end is late, and changes nothing either. States and
-retry rules: Kafka's ``BrokerLifecycleManager``. What differs: a broker that the controller does not know registers
-again instead of repeating itself, and stops when another process has taken its id.
+``WrongTransition``, an answer while nothing is out raises ``NothingAsked``; neither changes anything. What is reported
+after the end is late, and changes nothing either. States and retry rules: Kafka's ``BrokerLifecycleManager``. What
+differs: a broker that the controller does not know registers again instead of repeating itself, and stops when another
+process has taken its id.
 """
 
 from __future__ import annotations
@@ -69,6 +70,10 @@ class SendHeartbeat:
 
 
 Command = SendRegistration | SendHeartbeat
+
+
+class NothingAsked(RuntimeError):
+    """An answer is reported while no request is out: a mistake in the code. Nothing was changed."""
 
 
 class BrokerLifecycle:
@@ -162,10 +167,11 @@ class BrokerLifecycle:
         """The controller gave (or confirmed) a broker epoch.
 
         Raises:
-            WrongTransition: it is registered already.
+            WrongTransition: it is registered already. NothingAsked.
         """
         if self.is_over:
             return
+        self._check_asked("an answer to a registration")
         is_leaving = self._shutdown_deadline_ms is not None
         self._take(LifecycleEvent.REGISTERED_TO_LEAVE if is_leaving else LifecycleEvent.REGISTERED)
         self._succeeded(now_ms)
@@ -192,10 +198,11 @@ class BrokerLifecycle:
             session_ms: what is promised of its session, from when the heartbeat was sent; 0 = nothing.
 
         Raises:
-            WrongTransition: it is not registered.
+            WrongTransition: it is not registered. NothingAsked.
         """
         if self.is_over:
             return
+        self._check_asked("an answer to a heartbeat")
         was = self.state
         self._take(_view(is_caught_up=is_caught_up, is_fenced=is_fenced))
         self._succeeded(now_ms)
@@ -222,10 +229,15 @@ class BrokerLifecycle:
             self._next_ms = now_ms  # it failed while the heartbeat was under way
 
     def failed(self, now_ms: float, code: ErrorCode | None, message: str) -> None:
-        """The request that was out failed. ``code`` is the controller's; None = no answer, the outcome is unknown."""
-        self._is_in_flight = False
+        """The request that was out failed. ``code`` is the controller's; None = no answer, the outcome is unknown.
+
+        Raises:
+            NothingAsked.
+        """
         if self.is_over:
             return
+        self._check_asked("the failure of a request")
+        self._is_in_flight = False
         self.trouble = message
         if self.state is LifecycleState.REGISTERING:
             self._registration_failed(code, message)
@@ -297,6 +309,10 @@ class BrokerLifecycle:
     def _take(self, event: LifecycleEvent) -> None:
         """The one place where the state changes."""
         self._state = next_state(TRANSITIONS, self._state, event)
+
+    def _check_asked(self, what: str) -> None:
+        if not self._is_in_flight:
+            raise NothingAsked(f"broker {self.broker_id} is {self.state.value}: {what}, and none is out")
 
     def _succeeded(self, now_ms: float) -> None:
         self._is_in_flight = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from quorate.broker.host import lifecycle_timing
-from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, SendRegistration
+from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, NothingAsked, SendRegistration
 from quorate.broker.lifecycle.transitions import (
     TRANSITIONS,
     LifecycleEvent,
@@ -142,6 +143,7 @@ def test_state_that_is_the_end_leads_nowhere() -> None:
 @pytest.mark.parametrize("state", [state for state in LIVING if state is not LifecycleState.REGISTERING])
 def test_registration_of_a_registered_broker_is_refused_and_changes_nothing(state: LifecycleState) -> None:
     machine = in_state(state)
+    machine.next_command(10_000.0)  # a heartbeat is out
     before = seen(machine)
 
     with pytest.raises(WrongTransition, match=f"{state.name}.*REGISTERED"):
@@ -158,3 +160,21 @@ def test_answer_to_a_heartbeat_that_no_registered_broker_sent_is_refused_and_cha
             1.0, is_caught_up=True, is_fenced=False, should_shut_down=False, told_failed=[b"directory-000001"]
         )
     assert seen(machine) == before
+
+
+@pytest.mark.parametrize("state", [LifecycleState.FENCED, LifecycleState.RUNNING])
+def test_answer_that_nobody_waits_for_is_refused_and_changes_nothing(state: LifecycleState) -> None:
+    """One that came twice would extend the session from when an older heartbeat was sent."""
+    machine = in_state(state)
+    before = seen(machine)
+    reports: dict[str, Callable[[], None]] = {
+        "an answer to a heartbeat": lambda: machine.answered_heartbeat(
+            1.0, is_caught_up=True, is_fenced=False, should_shut_down=False, session_ms=9_000
+        ),
+        "an answer to a registration": lambda: machine.answered_registration(1.0, 40),
+        "the failure of a request": lambda: machine.failed(1.0, ErrorCode.STALE_BROKER_EPOCH, "who are you"),
+    }
+    for what, report in reports.items():
+        with pytest.raises(NothingAsked, match=f"broker 11 is {state.value}: {what}, and none is out"):
+            report()
+        assert seen(machine) == before
