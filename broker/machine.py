@@ -16,8 +16,9 @@ from quorate.broker.controllers.controllers import connect_controllers
 from quorate.broker.environment import BrokerMachine
 from quorate.broker.host import BrokerEnvironment
 from quorate.broker.publisher import LoggedFaults
-from quorate.broker.replicas.peers import HttpPeers
+from quorate.broker.replicas.peers import HttpPeers, SecuredPeerSession
 from quorate.broker.settings import BrokerSettings
+from quorate.controller.api.tls_files import TlsFiles
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 
 #: It goes on while the machine is suspended, where the system has one that does: sessions end meanwhile.
@@ -25,18 +26,28 @@ _STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC
 
 
 @asynccontextmanager
-async def on_this_machine(settings: BrokerSettings, shared_secret: bytes | None) -> AsyncIterator[BrokerEnvironment]:
+async def on_this_machine(
+    settings: BrokerSettings, shared_secret: bytes | None, files: TlsFiles | None = None
+) -> AsyncIterator[BrokerEnvironment]:
     """Connections are made when they are needed, and closed at the end.
+
+    ``files``: those of ``settings.tls``.
 
     Raises:
         InvalidUrl: one of ``settings.controllers`` names no controller.
     """
     timeout_ms = settings.lifecycle.request_timeout_ms
+    tls = None if files is None else files.as_client
     async with (
-        connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids) as controllers,
+        connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids, tls) as controllers,
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
     ):
-        peers = HttpPeers(lambda: session, shared_secret, settings.replicas.timeout_ms)
+        # The other processes serve as this one does.
+        if files is None or not files.is_server:
+            peers = HttpPeers(lambda: session, shared_secret, settings.replicas.timeout_ms)
+        else:
+            secured = SecuredPeerSession(session, files.as_client)
+            peers = HttpPeers(lambda: secured, shared_secret, settings.replicas.timeout_ms, "https")
         yield BrokerEnvironment(real_machine(), controllers.feeds, controllers.rpc, peers, LoggedFaults())
 
 

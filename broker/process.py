@@ -15,6 +15,8 @@ from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_files import TlsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -36,15 +38,23 @@ async def run_broker_process(
     Raises:
         QuorateError: the process could not start, or must not go on (see ``BrokerHost.run``, ``BrokerHttp.start``).
     """
-    async with on_this_machine(settings, shared_secret) as environment:
+    files = settings.tls.load()
+    async with on_this_machine(settings, shared_secret, files) as environment:
         assembly = assemble(settings, environment, publishers, replicas, shared_secret)
-        endpoint = await assembly.http.start(settings.http.host, settings.http.port)
+        endpoint = await assembly.http.start(settings.http.host, settings.http.port, *tls_of_http(settings, files))
         try:
             with _stop_signals(assembly.host):
                 await assembly.run(endpoint)
         finally:
             await assembly.http.stop()
         return assembly.host.readiness()
+
+
+def tls_of_http(settings: BrokerSettings, files: TlsFiles | None) -> tuple[TlsContexts | None, bool]:
+    """The contexts with which the HTTP API is served, None: plainly; and whether clients must show a certificate."""
+    if files is None or not files.is_server:
+        return None, False
+    return files.as_server, settings.tls.client_auth == "required"
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
+from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def parse_list(value: Any) -> Any:
 _BrokerId = Annotated[int, Field(ge=0, le=_BROKER_ID_MAX)]
 _Ids = Annotated[tuple[_BrokerId, ...], NoDecode, BeforeValidator(parse_ids)]
 _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
+_Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(parse_list)]
 
 
 class _MadeByPrograms(ModelMetaclass):
@@ -157,6 +159,43 @@ class BrokerHttpSettings(BrokerSettingsGroup):
         if not is_loopback:
             raise ValueError("it must be a loopback address")
         return host
+
+
+class BrokerTlsSettings(BrokerSettingsGroup):
+    """TLS with the controllers, with other broker processes, and on the process's own HTTP API. Files are looked at
+    again when they have changed: new connections use what is new, and those that stand are not broken."""
+
+    cert_file: Path | None = None
+    """This process's certificate in PEM, with those between it and a CA: it is shown to the controllers, and the HTTP
+    API is served with it, at `http.host`. Unset: the HTTP API is plain, and the controllers are shown none."""
+    key_file: Path | None = None
+    """Its key in PEM, without a password, for its owner alone (mode 600)."""
+    ca_files: _Paths = ()
+    """CAs in PEM: of controllers, brokers and clients. With them `host:port` in `controllers` is asked over TLS.
+    Several, while one takes over from another."""
+    client_auth: Literal["none", "optional", "required"] = "optional"
+    """Whether clients of the HTTP API may show a certificate of the CAs, or must."""
+
+    @model_validator(mode="after")
+    def _check_files(self) -> Self:
+        check_paths(self.paths, is_server=self.cert_file is not None)
+        return self
+
+    @property
+    def paths(self) -> TlsPaths:
+        """The files."""
+        return TlsPaths(self.cert_file, self.key_file, self.ca_files)
+
+    def load(self) -> TlsFiles | None:
+        """The certificates; None: no TLS is spoken.
+
+        Raises:
+            InvalidTlsFiles: they cannot be used.
+        """
+        if not self.ca_files:
+            return None
+        is_server, lets_show = self.cert_file is not None, self.client_auth != "none"
+        return TlsFiles(self.paths, is_server=is_server, lets_clients_show=lets_show)
 
 
 class LifecycleSettings(BrokerSettingsGroup):
@@ -282,6 +321,7 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
     asks who they are (`access.authorizer`); this process asks for the same of what changes anything here. Unset: they
     are on loopback and ask for none."""
     http: BrokerHttpSettings = Field(default_factory=BrokerHttpSettings)
+    tls: BrokerTlsSettings = Field(default_factory=BrokerTlsSettings)
     lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
     feed: FeedSettings = Field(default_factory=FeedSettings)
     replicas: ReplicaSettings = Field(default_factory=ReplicaSettings)

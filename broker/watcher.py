@@ -18,6 +18,7 @@ from quorate.broker.metadata.loader import MetadataLoader
 from quorate.broker.publisher import ControllerEpoch, MetadataPublisher, PublisherSet
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.settings import FeedSettings, LifecycleSettings
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
 
@@ -169,6 +170,7 @@ async def watch(
     publishers: Sequence[MetadataPublisher] = (),
     *,
     shared_secret: bytes | None = None,
+    tls: TlsContexts | None = None,
     catch_up_ms: float | None = CATCH_UP_MS,
     silence_max_ms: float = SILENCE_MAX_MS,
 ) -> AsyncIterator[Watcher]:
@@ -179,7 +181,7 @@ async def watch(
     Args:
         controllers: ``host:port`` or URLs of some controllers or of all; one of them is followed at a time.
         publishers: are told of every change, all in the order of the log.
-        shared_secret: what the controllers ask for, if they do.
+        shared_secret, tls: as for ``ControllerClient``.
         catch_up_ms: how long to wait for the first image; None: not at all, the block begins at once without one.
         silence_max_ms: after so long without an answer of any controller none is known: ``cut_off_since`` says so, and
             publishers are told that nobody leads. No less than 2.5 s, for so long an answer may take.
@@ -193,7 +195,7 @@ async def watch(
     machine, request_ms = real_machine(), LifecycleSettings().request_timeout_ms
     timing, first = loader_timing(FeedSettings(), silence_max_ms), int(machine.draw() * max(1, len(controllers)))
     faults = RaisedFaults()
-    async with connect_controllers(controllers, shared_secret, request_ms) as connected:
+    async with connect_controllers(controllers, shared_secret, request_ms, tls=tls) as connected:
         loader = MetadataLoader(connected.feeds, PublisherSet(publishers), timing, machine, first)
         watcher = Watcher(loader)
 

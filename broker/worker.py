@@ -161,7 +161,7 @@ async def worker(
         QuorateError: the worker could not start, or must not go on (see ``BrokerHost.run``).
     """
     log_to_the_program()
-    async with on_this_machine(settings, shared_secret) as environment:
+    async with on_this_machine(settings, shared_secret, settings.tls.load()) as environment:
         assembly = assemble(settings, environment, publishers, replicas, shared_secret)
         one = Worker(assembly.host, replicas)
         async with _beside(one, lambda: one.live(lambda: assembly.run(None))):

@@ -26,7 +26,7 @@ OF_BROKERS = frozenset({
     "register_controller",
 })  # fmt: skip
 #: Classes that programs make by themselves; of others the constructor is ours.
-MADE_BY_PROGRAMS = frozenset({"ControllerClient", "ServiceReplicas"})
+MADE_BY_PROGRAMS = frozenset({"ControllerClient", "ServiceReplicas", "TlsFiles", "TlsPaths"})
 
 
 def described() -> str:

@@ -26,6 +26,7 @@ from quorate.broker.controllers.feed import (
 from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.directories.directory_choice import Replica
 from quorate.controller.api.errors import FeedOutOfRange
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NodeState
 from quorate.controller.protocol import (
@@ -58,7 +59,11 @@ class Controllers:
 
 @asynccontextmanager
 async def connect_controllers(
-    urls: Sequence[str], shared_secret: bytes | None, timeout_ms: float, broker_ids: Collection[int] = ()
+    urls: Sequence[str],
+    shared_secret: bytes | None,
+    timeout_ms: float,
+    broker_ids: Collection[int] = (),
+    tls: TlsContexts | None = None,
 ) -> AsyncIterator[Controllers]:
     """Feeds and RPCs, over connections that are made when they are needed and closed at the end.
 
@@ -69,8 +74,8 @@ async def connect_controllers(
     """
     # Connections of their own: one on which the feed was once read is no longer answered on the short way.
     async with (
-        ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as reader,
-        ControllerClient(urls, shared_secret=shared_secret, timeout_ms=timeout_ms) as caller,
+        ControllerClient(urls, shared_secret=shared_secret, tls=tls, timeout_ms=timeout_ms) as reader,
+        ControllerClient(urls, shared_secret=shared_secret, tls=tls, timeout_ms=timeout_ms) as caller,
     ):
         feeds = [ControllerFeed(reader, url, timeout_ms, broker_ids) for url in reader.urls]
         yield Controllers(feeds, BrokerRpc(caller, timeout_ms))

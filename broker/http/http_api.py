@@ -51,6 +51,13 @@ from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
 from quorate.controller.api.models import Nothing, OffsetDigestParameters
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.resources import DigestReply
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_entrance import (
+    NO_CERTIFICATE,
+    OpenDoor,
+    TlsEntrance,
+    peer_certificate,
+)
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.digest import DIGEST_FORM
@@ -61,6 +68,8 @@ _JSON: Final = "application/json"
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _READ_BYTES: Final = 65_536
 _LINGERING_S: Final = 1.0
+_BACKLOG: Final = 128
+_HANDSHAKE_S: Final = 10.0
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 P = TypeVar("P", bound=BaseModel)
@@ -77,8 +86,10 @@ class BrokerHttp:
     def __init__(self, host: BrokerHost, shared_secret: bytes | None = None) -> None:
         self._host = host
         self._secret = shared_secret
+        self._wants_certificates = False
+        self._entrance: TlsEntrance | None = None
         self._digests = host.digests
-        app = web.Application(middlewares=[_answer_errors, _check_host])
+        app = web.Application(middlewares=[_answer_errors, _check_host, self._check_certificate])
         app.on_response_prepare.append(_say_no_software)
         app.add_routes([
             web.get("/v1/process", self._process),
@@ -103,27 +114,48 @@ class BrokerHttp:
             app, access_log=None, shutdown_timeout=1.0, auto_decompress=False, lingering_time=_LINGERING_S
         )
 
-    async def start(self, host: str, port: int) -> Endpoint:
+    async def start(
+        self, host: str, port: int, tls: TlsContexts | None = None, wants_certificates: bool = False
+    ) -> Endpoint:
         """Listen. Returns where; port 0 asks for any free one.
+
+        ``tls``: with which TLS is spoken; None: none is. ``wants_certificates``: who shows none is refused.
 
         Raises:
             HttpAddressTaken: the address cannot be listened on.
         """
+        self._wants_certificates = wants_certificates
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port)
         try:
-            await site.start()
+            listened = await self._listen(host, port, tls)
         except OSError as error:
             await self._runner.cleanup()
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise HttpAddressTaken(f"{host}:{port} cannot be listened on: {reason}") from error
-        address = self._runner.addresses[0]
-        log.info("http.listening", host=host, port=address[1])
-        return Endpoint(host, address[1])
+        log.info("http.listening", host=host, port=listened)
+        return Endpoint(host, listened)
+
+    async def _listen(self, host: str, port: int, tls: TlsContexts | None) -> int:
+        if tls is None:
+            await web.TCPSite(self._runner, host, port).start()
+            listened: int = self._runner.addresses[0][1]
+            return listened
+        assert self._runner.server is not None, "it is set up"
+        door = OpenDoor(self._runner.server)
+        self._entrance = await TlsEntrance.open(door, host, port, _BACKLOG, tls, _HANDSHAKE_S)
+        return int(self._entrance.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Answer what is being answered, and close."""
+        if self._entrance is not None:
+            await self._entrance.close()
         await self._runner.cleanup()
+
+    @web.middleware
+    async def _check_certificate(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if self._wants_certificates and peer_certificate(request) is None:
+            raise HttpRefusal(401, NO_CERTIFICATE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return await handler(request)
 
     async def _process(self, request: web.Request) -> web.Response:
         _parameters(Nothing, request)

@@ -7,6 +7,7 @@ carries the shared secret, if there is one.
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
@@ -69,11 +70,43 @@ class PeerSession(Protocol):
     ) -> AbstractAsyncContextManager[PeerAnswer]: ...
 
 
+class SecuredPeerSession:
+    """A session that speaks TLS, each request with the context of its moment."""
+
+    def __init__(self, session: aiohttp.ClientSession, contexts: Callable[[], ssl.SSLContext]) -> None:
+        self._session = session
+        self._contexts = contexts
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        data: bytes,
+        headers: Mapping[str, str],
+        allow_redirects: bool,
+        timeout: aiohttp.ClientTimeout,
+    ) -> AbstractAsyncContextManager[PeerAnswer]:
+        """See ``PeerSession``."""
+        return self._session.request(
+            method,
+            url,
+            data=data,
+            headers=headers,
+            allow_redirects=allow_redirects,
+            timeout=timeout,
+            ssl=self._contexts(),
+        )
+
+
 class HttpPeers:
     """``PeerCalls`` over the HTTP API that every broker process has. ``session`` gives its owner's session."""
 
-    def __init__(self, session: Callable[[], PeerSession], secret: bytes | None, timeout_ms: float) -> None:
+    def __init__(
+        self, session: Callable[[], PeerSession], secret: bytes | None, timeout_ms: float, scheme: str = "http"
+    ) -> None:
         self._session = session
+        self._scheme = scheme
         self._headers = {"Content-Type": MSGPACK}
         if secret is not None:
             self._headers["Authorization"] = f"Bearer {secret.decode('ascii')}"
@@ -84,7 +117,7 @@ class HttpPeers:
         try:
             async with self._session().request(
                 "POST",
-                f"http://{address}{FOLLOW_PATH}",
+                f"{self._scheme}://{address}{FOLLOW_PATH}",
                 data=message,
                 headers=self._headers,
                 allow_redirects=False,

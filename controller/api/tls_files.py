@@ -72,7 +72,7 @@ class TlsFiles:
             InvalidTlsFiles: they cannot be used.
         """
         self._paths = paths
-        self._is_server = is_server
+        self.is_server = is_server
         self._lets_clients_show = lets_clients_show
         self._clock = clock
         #: Why changed files are not used; None: they are, or have not changed.
@@ -113,7 +113,7 @@ class TlsFiles:
     def _load(self) -> _Loaded:
         stamps = self._stamps()
         try:
-            client, server = self._client(), self._server() if self._is_server else None
+            client, server = self._client(), self._server() if self.is_server else None
             expires_at = None if server is None else _end_of(server, client)
         except ssl.SSLError as error:
             self._refuse(_reason(error))

@@ -22,7 +22,7 @@ from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
-from quorate.controller.api.tls_entrance import Handshake, certificate_of
+from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake, certificate_of
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
@@ -49,7 +49,6 @@ _NUMBER_DIGITS_MAX: Final = 7
 _SWEEP_SHARE: Final = 0.25
 #: Seconds between two lines of the log about connections that there is no place for.
 _QUIET_S: Final = 10.0
-_NO_CERTIFICATE: Final = "a client certificate is wanted here, and none was shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +286,7 @@ class ExpressConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         opened_at, self.used_at = self.used_at, self._lane.clock()
         if self._lacks_certificate:
-            self._lane.dismiss(self.transport, NoAccess(401, _NO_CERTIFICATE))
+            self._lane.dismiss(self.transport, NoAccess(401, NO_CERTIFICATE))
         elif self.task is not None:
             self.transport.pause_reading()
             self._early.append(data)

@@ -40,6 +40,7 @@ from quorate.controller.api.resources import (
     VoterRole,
 )
 from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import (
     Unreachable,
@@ -309,6 +310,7 @@ __all__ = [
     "HttpRefusal",
     "IncrementalAlterConfigsRequest",
     "InvalidId",
+    "InvalidTlsFiles",
     "InvalidUrl",
     "LabelClient",
     "LabelEntry",
@@ -350,6 +352,8 @@ __all__ = [
     "StatusReply",
     "TakenCheckpointReply",
     "TlsContexts",
+    "TlsFiles",
+    "TlsPaths",
     "TokenClient",
     "TokenPrincipal",
     "TopicConfig",

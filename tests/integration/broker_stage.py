@@ -17,6 +17,7 @@ from quorate.broker.environment import BrokerMachine
 from quorate.broker.host import BrokerHost
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.machine import on_this_machine, real_machine
+from quorate.broker.process import tls_of_http
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
@@ -88,12 +89,13 @@ async def playing(
     if replicas_settings is not None:
         more["replicas"] = replicas_settings
     settings = broker_settings(ids, urls, **more)
-    async with on_this_machine(settings, None) as machine, aiohttp.ClientSession() as session:
+    files = settings.tls.load()
+    async with on_this_machine(settings, None, files) as machine, aiohttp.ClientSession() as session:
         environment = replace(machine, machine=seeded_machine())
         assembly = assemble(settings, environment, publishers, replicas, own_secret)
         host, http = assembly.host, assembly.http
         watch(lambda: host.publishers.image)
-        endpoint = await http.start("127.0.0.1", port)
+        endpoint = await http.start("127.0.0.1", port, *tls_of_http(settings, files))
         task = asyncio.create_task(host.run(endpoint))
         try:
             yield Played(host, endpoint, session, task)
