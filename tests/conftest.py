@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,7 @@ from hypothesis.vendor import pretty
 
 from tests.guards.patching import patching
 from tests.guards.sound_images import take_broken
+from tests.workers import PROCESSES, group_of, is_in, number_of_workers, step_back
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
@@ -136,6 +138,11 @@ async def _no_task_left() -> AsyncIterator[None]:
     assert not left, f"the test left tasks running: {left}"
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    return number_of_workers()
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups, wherever the run begins
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Watch the tasks of async tests, and have those run in one worker that share what is dear: cores, syntax trees."""
@@ -143,8 +150,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
             # First in, so torn down last, after the fixtures that close what the test used.
             item.fixturenames.insert(0, "_no_task_left")
-        if "integration" in item.path.parts:
-            item.add_marker(pytest.mark.xdist_group("processes"))
-        elif "architecture" in item.path.parts and item.get_closest_marker("xdist_group") is None:
-            # They share the syntax trees of all modules, which one worker is to make.
-            item.add_marker(pytest.mark.xdist_group("source"))
+        group = group_of(item.path)
+        if group is not None and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A worker that has none of the processes leaves the cores to the one that has them."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not is_in(PROCESSES, item):
+        step_back()

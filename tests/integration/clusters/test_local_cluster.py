@@ -254,8 +254,8 @@ def test_foreign_directory_is_one_sentence(tmp_path: Path) -> None:
 def test_tour_of_a_captured_cluster_holds_in_an_installed_package(tmp_path: Path) -> None:
     """As where it was installed: with what the package brings, and nothing of the checkout."""
     site, place = tmp_path / "site", tmp_path / "place"
-    # What links point to is copied, as where a package is built.
-    shutil.copytree(ROOT / "src", site, ignore=shutil.ignore_patterns("__pycache__"))
+    # What links point to is copied, as where a package is built; and what is compiled of it, as where it is installed.
+    shutil.copytree(ROOT / "src", site)
     place.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONSAFEPATH": "1"}
     result = subprocess.run(

@@ -9,7 +9,6 @@ import pytest
 from tests.integration.embedded.kv_trial import Lost, trial
 
 
-@pytest.mark.xdist_group("together")
 async def test_store_loses_no_acknowledged_write_and_reads_nothing_stale(tmp_path: Path) -> None:
     async with trial(tmp_path, seed=1) as made:
         await made.run(("freeze", "controller", "worker", "behind", "move"))
@@ -19,7 +18,6 @@ async def test_store_loses_no_acknowledged_write_and_reads_nothing_stale(tmp_pat
     assert made.reads > 100
 
 
-@pytest.mark.xdist_group("together")
 @pytest.mark.parametrize(
     ("rule", "rounds", "said"),
     [

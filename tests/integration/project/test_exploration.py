@@ -44,7 +44,7 @@ def properties_in(directory: Path, above: str = "") -> Path:
 
 def environment() -> dict[str, str]:
     plugins = f"-p tests.conftest -p no:cacheprovider -c {ROOT / 'pyproject.toml'}"
-    return os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": plugins}
+    return os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": plugins, "PYTEST_XDIST_AUTO_NUM_WORKERS": "1"}
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -16,13 +16,14 @@ DRAWING_TEST = """
 import json, os
 from pathlib import Path
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 if "MORE_MODULES" in os.environ:
     import many_constants
 
 drawn = []
 
+@settings(max_examples=60)
 @given(st.integers(), st.text(), st.sets(st.text()))
 def test_first(number, text, texts):
     drawn.append([number, text, sorted(texts)])
