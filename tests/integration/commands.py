@@ -68,6 +68,11 @@ async def alone(*arguments: str) -> Ended:
     return await asyncio.to_thread(_run_here, [*arguments])
 
 
+async def here(url: str, *arguments: str) -> Ended:
+    """`command` in this process: it takes a twentieth of the time."""
+    return await alone(*arguments, "--controllers", url)
+
+
 class Terminal:
     """Commands against a stage whose brokers stay alive as long as somebody types."""
 
@@ -76,9 +81,9 @@ class Terminal:
         self.epochs = epochs
 
     async def run(self, *arguments: str) -> Ended:
-        """A command to its end, in this process: it takes a twentieth of the time."""
+        """A command to its end, in this process."""
         await self.beat()
-        return await asyncio.to_thread(_run_here, [*arguments, "--controllers", self.stage.urls[1]])
+        return await here(self.stage.urls[1], *arguments)
 
     async def beat(self) -> None:
         """A heartbeat of every broker."""

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import command, terminal
-from tests.integration.http_servers import closed_port
+from tests.integration.commands import terminal
 from tests.integration.http_stage import stage
 
 SHA_256 = "SCRAM-SHA-256"
@@ -194,10 +193,3 @@ async def test_refusal_ends_with_kafkas_sentence() -> None:
             assert (ended.code, ended.out) == (exit_codes.REFUSED, ""), arguments
             assert ended.err.startswith("quorate: ")
             assert says in ended.err
-
-
-async def test_nobody_to_ask_has_an_exit_code_of_its_own() -> None:
-    async with closed_port() as gone:
-        ended = await command(gone, "acls", "list")
-        assert ended.code == exit_codes.UNREACHABLE
-        assert ended.err.startswith("quorate: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import alone, command
+from tests.integration.commands import command, here
 from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import stage
 
@@ -42,24 +43,24 @@ async def test_configs_are_changed_and_shown() -> None:
 
 async def test_secret_is_hidden() -> None:
     async with cluster() as url:
-        await command(url, "configs", "alter", "broker/11", "--set", "ssl.key.password=hush")
-        shown = await command(url, "configs", "describe", "broker/11")
+        await here(url, "configs", "alter", "broker/11", "--set", "ssl.key.password=hush")
+        shown = await here(url, "configs", "describe", "broker/11")
         assert "(hidden)" in shown.out
         assert "hush" not in shown.out
-        described = await command(url, "configs", "describe", "broker/11", "--json")
+        described = await here(url, "configs", "describe", "broker/11", "--json")
         assert "hush" not in described.out
 
 
 async def test_features_are_shown_lowered_and_raised() -> None:
     async with cluster() as url:
-        ended = await command(url, "features", "describe")
+        ended = await here(url, "features", "describe")
         assert ["eligible.leader.replicas.version", "1", "0-1"] in [line.split() for line in ended.out.splitlines()]
         off = ("features", "downgrade", "eligible.leader.replicas.version=0")
-        ended = await command(url, *off, "--dry-run")
+        ended = await here(url, *off, "--dry-run")
         assert ended.out == "eligible.leader.replicas.version can go from 1 to 0.\n"
-        ended = await command(url, *off)
+        ended = await here(url, *off)
         assert ended.out == "eligible.leader.replicas.version went from 1 to 0.\n"
-        ended = await command(url, "features", "upgrade", "eligible.leader.replicas.version=1", "share.version=1")
+        ended = await here(url, "features", "upgrade", "eligible.leader.replicas.version=1", "share.version=1")
         assert ended.out.splitlines() == [
             "eligible.leader.replicas.version went from 0 to 1.",
             "share.version went from 1 to 1.",
@@ -68,7 +69,7 @@ async def test_features_are_shown_lowered_and_raised() -> None:
 
 async def test_refused_downgrade_shows_what_would_be_lost() -> None:
     async with cluster() as url:
-        ended = await command(url, "features", "downgrade", "metadata.version=16", "--dry-run")
+        ended = await here(url, "features", "downgrade", "metadata.version=16", "--dry-run")
         assert ended.code == exit_codes.REFUSED
         assert (
             ended.out == "  would be lost from level 16 down: 1 partitions whose replicas' log directories are known\n"
@@ -94,7 +95,7 @@ async def test_refused_downgrade_shows_what_would_be_lost() -> None:
 )  # fmt: skip
 async def test_bad_command_ends_with_a_sentence(arguments: tuple[str, ...], code: int, says: str) -> None:
     async with cluster() as url:
-        ended = await command(url, *arguments)
+        ended = await here(url, *arguments)
         assert ended.code == code
         assert says in " ".join(ended.err.replace("│", " ").split())
         assert "Traceback" not in ended.err
@@ -105,17 +106,19 @@ async def test_slip_in_a_name_is_pointed_out_whether_it_is_taken_or_not() -> Non
     async with cluster() as url:
         hint = "quorate: no topic config is known as segment.mss: did you mean segment.ms?\n"
         for verb in ("alter", "replace"):
-            refused = await alone("configs", verb, "topic/orders", "--set", "segment.mss=1", "--controllers", url)
+            refused = await here(url, "configs", verb, "topic/orders", "--set", "segment.mss=1")
             assert (refused.code, refused.err.startswith(hint)) == (exit_codes.REFUSED, True)
-        taken = await alone("configs", "alter", "broker/", "--set", "log.retention.hourss=1", "--controllers", url)
+        taken = await here(url, "configs", "alter", "broker/", "--set", "log.retention.hourss=1")
         assert (taken.code, taken.out) == (exit_codes.DONE, "broker/ was changed.\n")
         assert taken.err.endswith("known as log.retention.hourss: did you mean log.retention.hours?\n")
-        mended = await alone("configs", "alter", "broker/", "--delete", "log.retention.hourss", "--controllers", url)
+        mended = await here(url, "configs", "alter", "broker/", "--delete", "log.retention.hourss")
         assert mended == (exit_codes.DONE, "broker/ was changed.\n", "")
 
 
 async def test_nobody_to_ask_has_an_exit_code_of_its_own() -> None:
+    """Asked side by side: each tries for as long as an election may take."""
+    asked = (("features", "describe"), ("acls", "list"), ("tokens", "list"))
     async with closed_port() as gone:
-        ended = await command(gone, "features", "describe")
-        assert ended.code == exit_codes.UNREACHABLE
-        assert ended.err.startswith("quorate: ")
+        for ended in await asyncio.gather(*(command(gone, *one) for one in asked)):
+            assert ended.code == exit_codes.UNREACHABLE
+            assert ended.err.startswith("quorate: ")

@@ -24,7 +24,6 @@ from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.image_digest import digest_image
-from tests.integration.http_servers import closed_port
 from tests.integration.http_stage import TOKEN_SECRET, Bad, stage
 
 TOKENS: Final = "/v1/delegation-tokens"
@@ -217,11 +216,6 @@ async def test_bad_command_ends_with_a_sentence(arguments: tuple[str, ...], give
         assert says in " ".join(ended.err.replace("│", " ").split()), ended
         assert "Traceback" not in ended.err
         assert not given or given not in ended.err
-
-
-async def test_nobody_to_ask_has_an_exit_code_of_its_own() -> None:
-    async with closed_port() as gone:
-        assert (await command(gone, "list")).code == exit_codes.UNREACHABLE
 
 
 def written_texts(directory: Path) -> bytes:
