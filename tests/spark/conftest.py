@@ -1,4 +1,4 @@
-"""One Spark session for nearly all tests of a worker: a session is a JVM of its own, and its start is dear.
+"""One Spark session for nearly all tests: a session is a JVM of its own, and its start is dear.
 
 Those that start Spark themselves, as a user does, run beside them in another worker, which takes some others too.
 """
@@ -17,10 +17,6 @@ _HERE = Path(__file__).parent
 #: The first test waits for the session's start: seconds, or minutes where other programs have the cores.
 _TIMEOUT_S = 900
 
-#: Files whose tests are a group of their own: with two workers it and the tests that start Spark themselves take as
-#: long as all the others, the start of a second session included.
-_SECOND_GROUP = {"test_drill_report", "test_incidents", "test_replay", "test_session"}
-
 #: A plan of a test meets a few rows once: to compile it, or to look at sizes on the way, takes longer than to run it.
 _SMALL_DATA = {
     "spark.sql.shuffle.partitions": "2",
@@ -33,7 +29,7 @@ _SMALL_DATA = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session that all tests of a worker share: two cores, a heap of a gigabyte."""
+    """The session that all of them share: two cores, a heap of a gigabyte."""
     settings = SessionSettings(
         name="tests", master="local[2]", driver_memory="1g", java_options=QUICK_JAVA, conf=_SMALL_DATA
     )
@@ -49,10 +45,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             assert isinstance(item, pytest.Function)
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Function) -> str:
-    if "spark" not in item.fixturenames:
-        return "spark-processes"
-    return "spark-2" if item.path.stem in _SECOND_GROUP else "spark"
+            group = "spark" if "spark" in item.fixturenames else "spark-processes"
+            item.add_marker(pytest.mark.xdist_group(group))
