@@ -17,7 +17,7 @@ from hypothesis.vendor import pretty
 
 from tests.guards.patching import patching
 from tests.guards.sound_images import take_broken
-from tests.workers import PROCESSES, group_of, is_in, number_of_workers, step_back
+from tests.guards.workers import PROCESSES, group_of, is_in, number_of_workers, step_back
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 

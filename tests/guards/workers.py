@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-_PROJECT = Path(__file__).parent / "integration" / "project"
+_PROJECT = Path(__file__).parents[1] / "integration" / "project"
 
 #: The group of those for which it matters how soon a process gets a core.
 PROCESSES = "processes"
