@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import inspect
-import os
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +16,7 @@ from hypothesis.vendor import pretty
 
 from tests.guards.patching import patching
 from tests.guards.sound_images import take_broken
-from tests.guards.workers import PROCESSES, group_of, is_in, number_of_workers, step_back
+from tests.guards.workers import group_of, number_of_workers
 
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
@@ -153,9 +152,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         group = group_of(item.path)
         if group is not None and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(group))
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A worker that has none of the processes leaves the cores to the one that has them."""
-    if "PYTEST_XDIST_WORKER" in os.environ and not is_in(PROCESSES, item):
-        step_back()

@@ -1,11 +1,11 @@
-"""Tests of a group run in one worker: those that start processes would else have each other's cores."""
+"""Tests of a group run in one worker: those that start clusters would else have each other's cores."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.guards.workers import PROCESSES, group_of
+from tests.guards.workers import group_of
 
 _TESTS = Path(__file__).parents[1]
 _GROUP = "together"
@@ -18,10 +18,10 @@ def test_groups_are_known_to_what_hands_tests_out(request: pytest.FixtureRequest
     assert request.node.nodeid.endswith(f"@{_GROUP}")
 
 
-def test_all_that_start_processes_are_one_group_but_those_of_the_project() -> None:
-    """Which share something by file, or nothing."""
+def test_folders_of_integration_are_one_of_two_groups_but_that_of_the_project() -> None:
     found = {path: group_of(path) for path in (_TESTS / "integration").rglob("test_*.py")}
 
-    assert {path.parent.name for path, group in found.items() if group != PROCESSES} == {"project"}
-    assert all(group == path.stem for path, group in found.items() if path.parent.name == "project")
+    alone = {path for path, group in found.items() if group == path.stem}
+    assert {path.parent.name for path in alone} == {"project"}
+    assert {found[path] for path in found.keys() - alone} == {"clusters", "servers"}
     assert group_of(_TESTS / "unit" / "broker" / "test_settings.py") is None

@@ -1,24 +1,21 @@
-"""Which tests run in one worker, and which step back for others.
+"""How many workers run the tests, and which tests one of them gets together.
 
-Tests that start processes mostly wait for them: for elections, timeouts, starts. So there is one worker more than there
-are cores; but only one of the workers has such tests, and the cores are its own when it wants them.
+Tests that start clusters or servers mostly wait: for elections, timeouts, starts. So there is one worker more than
+there are cores, and two of the workers have such tests, one after another each.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 
-import pytest
+_INTEGRATION = Path(__file__).parents[1] / "integration"
 
-_PROJECT = Path(__file__).parents[1] / "integration" / "project"
-
-#: The group of those for which it matters how soon a process gets a core.
-PROCESSES = "processes"
-
-#: Added to what a worker of other tests has: a third of the processes' share where there is not enough for both.
-_NICENESS = 5
+#: Folders of tests that would else have each other's cores, by group. Both groups take about as long.
+_WAITING = {
+    "clusters": ("clusters", "controllers", "kafka", "pipeline", "quorum"),
+    "servers": ("brokers", "cli", "client", "embedded", "http"),
+}
 
 
 def number_of_workers() -> int | None:
@@ -27,21 +24,11 @@ def number_of_workers() -> int | None:
 
 
 def group_of(path: Path) -> str | None:
-    """The group of a file's tests; xdist begins with the one that has most tests, the processes."""
-    if _PROJECT in path.parents:
-        return path.stem  # they measure nothing, but those of a file may share a wheel
-    if "integration" in path.parts:
-        return PROCESSES
-    # They share the syntax trees of all modules.
-    return "source" if "architecture" in path.parts else None
-
-
-@functools.cache
-def step_back() -> None:
-    """Have this worker, and what its tests start, yield to the processes of another; once, and until it ends."""
-    os.nice(_NICENESS)
-
-
-def is_in(group: str, item: pytest.Item) -> bool:
-    """Whether a worker has this test because of that group."""
-    return any(mark.args == (group,) for mark in item.iter_markers("xdist_group"))
+    """The group of a file's tests; None where they may run beside any others."""
+    if "architecture" in path.parts:
+        return "source"  # they share the syntax trees of all modules
+    if _INTEGRATION not in path.parents:
+        return None
+    folder = path.parent.name
+    # Those of the project wait for nothing, but those of a file may share a wheel.
+    return next((group for group, folders in _WAITING.items() if folder in folders), path.stem)
