@@ -13,7 +13,14 @@ import typer
 from quorate.metadata_log.audit.refusal_lines import RefusalLine, read_refusals
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.connecting import Controllers, SecretFile, files_not_address
+from quorate.scripts.terminal.connecting import (
+    Controllers,
+    SecretFile,
+    files_not_address,
+    find_controllers,
+    find_secret,
+)
+from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "ADDRESS", "ERROR", "MESSAGE")
@@ -68,13 +75,20 @@ def show_refusals(
 
 def _asked(controllers: str | None, secret_file: Path | None, limit: int) -> tuple[list[_Told], list[str]]:
     from quorate.controller.client.client import ControllerClient
-    from quorate.controller.client.connection import NoAnswer, NotSent
+    from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
     from quorate.metadata_log.errors import ApiError
+
+    named = [controller_url(text) for text in find_controllers(controllers)]
+    secret = find_secret(secret_file)
 
     async def question(client: ControllerClient) -> tuple[list[_Told], list[str]]:
         told: list[_Told] = []
         failures = []
         for voter in (await client.describe_quorum()).voters:
+            reason = reason_not_to_ask(voter.http, named, secret)
+            if reason is not None:
+                failures.append(f"controller {voter.node_id} does not say what it refused: {reason}")
+                continue
             try:
                 reply = await client.audit.refusals(voter.http, limit, _PATIENCE_MS)
             except (ApiError, NotSent, NoAnswer) as error:

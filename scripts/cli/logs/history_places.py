@@ -50,18 +50,20 @@ def places(
     named = list(paths or ())
     directories = [Path(place) for place in named if not place.startswith(SCHEME)]
     urls = [place for place in named if place.startswith(SCHEME)]
+    addresses: Sequence[str] = ()
     with ExitStack() as stack:
         sources: list[AuditSource] = [FileSource(directory) for directory in directories]
         try:
             if not named:
-                url, log = _log_of_quorum(find_controllers(controllers), secret_file)
+                addresses = find_controllers(controllers)
+                url, log = _log_of_quorum(addresses, secret_file)
                 urls = [url]
             elif named[0] in urls:
                 log = _log_of_controllers(urls, secret_file)
             else:
                 log = _log_of_files(directories)
             for url in urls:
-                sources += stack.enter_context(_live_sources(url, secret_file))
+                sources += stack.enter_context(_live_sources(url, addresses or urls, secret_file))
         except NotController as error:
             sys.stderr.write(f"quorate: {error}\n")
             raise typer.Exit(exit_codes.UNREACHABLE) from None
@@ -83,10 +85,13 @@ def _log_of_files(paths: Sequence[Path]) -> Log:
 # Asking a controller takes libraries that looking into a file must not wait for.
 
 
-def _live_sources(url: str, secret_file: Path | None) -> AbstractContextManager[Sequence[AuditSource]]:
+def _live_sources(
+    url: str, named: Sequence[str], secret_file: Path | None
+) -> AbstractContextManager[Sequence[AuditSource]]:
+    from quorate.controller.client.connection import controller_url
     from quorate.scripts.cli.logs.live_audit import live_sources
 
-    return live_sources(url, secret_file)
+    return live_sources(url, [controller_url(text) for text in named], secret_file)
 
 
 def _log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> Log:

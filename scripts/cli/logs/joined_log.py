@@ -16,6 +16,7 @@ from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
 from quorate.scripts.terminal.connecting import find_secret
+from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -62,16 +63,19 @@ def _joined(controllers: Sequence[str], secret_file: Path | None, *, is_for_all:
 
 
 async def _read(urls: Sequence[str], secret: bytes | None, *, is_for_all: bool) -> JoinedLog:
+    unasked: list[str] = []
     async with ControllerClient(urls, shared_secret=secret, timeout_ms=TIMEOUT_MS, absent_ms=_ABSENT_MS) as client:
         if is_for_all:
             voters = (await client.describe_quorum()).voters
-            urls = list(dict.fromkeys([*urls, *(voter.http for voter in voters if voter.http)]))
+            told = [voter.http for voter in voters if voter.http and voter.http not in urls]
+            unasked = [reason for url in told if (reason := reason_not_to_ask(url, urls, secret)) is not None]
+            urls = [*urls, *(told if not unasked else ())]
         begins = await asyncio.gather(*(_begin(LiveLog(client, url)) for url in urls))
         readable = [begin for begin in begins if isinstance(begin, _Begin)]
         missing = [begin for begin in begins if not isinstance(begin, _Begin)]
         if not readable:
             raise missing[0]
-        return await _join(sorted(readable, key=lambda begin: begin.position.offset), list(map(str, missing)))
+        return await _join(sorted(readable, key=lambda begin: begin.position.offset), [*map(str, missing), *unasked])
 
 
 class _Begin(NamedTuple):

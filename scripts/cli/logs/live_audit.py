@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from quorate.metadata_log.audit.audit_pages import AuditPage
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.logs.audit_sources import LiveSource, SourceSilent
 from quorate.scripts.terminal.connecting import find_secret
+from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 
 #: Lines of a page: some milliseconds of the controller that is asked.
 _LINES: Final = 1_000
@@ -24,16 +25,22 @@ _PATIENCE_MS: Final = 2_000.0
 
 
 @contextmanager
-def live_sources(url: str, secret_file: Path | None) -> Iterator[list[LiveSource]]:
+def live_sources(url: str, named: Sequence[str], secret_file: Path | None) -> Iterator[list[LiveSource]]:
     """The accounts of the controllers of a quorum; they are asked while the context is open.
+
+    ``named``: base URLs that may be sent the secret.
 
     Raises:
         NotController: the controller at ``url`` does not say who belongs to its quorum. ApiError: it refuses to.
     """
     with asyncio.Runner() as runner:
-        client = ControllerClient([url], shared_secret=find_secret(secret_file), absent_ms=_PATIENCE_MS)
+        secret = find_secret(secret_file)
+        client = ControllerClient([url], shared_secret=secret, absent_ms=_PATIENCE_MS)
 
         def fetch(of: str, start_offset: int) -> AuditPage:
+            reason = reason_not_to_ask(of, named, secret)
+            if reason is not None:
+                raise SourceSilent(reason)
             return runner.run(_page(client, of, start_offset))
 
         try:
