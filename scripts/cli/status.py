@@ -21,6 +21,7 @@ from quorate.scripts.terminal.connecting import (
     SecretFile,
     find_controllers,
     find_secret,
+    find_tls,
 )
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
@@ -64,7 +65,7 @@ def status(
 
 
 async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None, *, as_json: bool) -> int:
-    async with ControllerClient(urls, shared_secret=secret) as client:
+    async with ControllerClient(urls, shared_secret=secret, tls=find_tls()) as client:
         if interval is None:
             seen = await survey(client, urls)
             _show(seen, as_json=as_json)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
 from quorate.metadata_log.errors import ApiError
@@ -32,7 +33,7 @@ class FoundController:
         return self.status is None and not self.trouble
 
 
-def ask_each(urls: Sequence[str], secret: bytes | None) -> list[FoundController]:
+def ask_each(urls: Sequence[str], secret: bytes | None, tls: TlsContexts | None = None) -> list[FoundController]:
     """Ask all of them at once, each for what it knows itself.
 
     Raises:
@@ -40,7 +41,7 @@ def ask_each(urls: Sequence[str], secret: bytes | None) -> list[FoundController]
     """
 
     async def run() -> list[FoundController]:
-        async with ControllerClient(urls, shared_secret=secret) as client:
+        async with ControllerClient(urls, shared_secret=secret, tls=tls) as client:
             return await asyncio.gather(*(_ask(client, controller_url(url)) for url in urls))
 
     return asyncio.run(run()) if urls else []

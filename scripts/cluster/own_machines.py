@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_parts import tls_files
 from quorate.controller.process.settings_source import read_secret
 from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
@@ -105,7 +106,9 @@ def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
 
 def _ask_voters(settings: ControllerSettings) -> list[FoundController]:
     secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
-    return ask_each([str(voter.http) for voter in settings.voters], secret)
+    files = tls_files(settings)
+    urls = [settings.tls.url(voter.http) for voter in settings.voters]
+    return ask_each(urls, secret, None if files is None else files.as_client)
 
 
 def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:

@@ -19,7 +19,7 @@ from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret
+from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret, find_tls
 from quorate.scripts.terminal.harmless import shown_name
 
 T = TypeVar("T")
@@ -57,10 +57,12 @@ def ask(
 
         return _run(partial(_put_to, FileAnswers(path, at), question))
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
-    urls, secret = find_controllers(controllers), find_secret(secret_file)
+    urls, secret, tls = find_controllers(controllers), find_secret(secret_file), find_tls()
 
     async def run() -> T:
-        async with ControllerClient(urls, shared_secret=secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
+        async with ControllerClient(
+            urls, shared_secret=secret, tls=tls, principal=who, absent_ms=_ABSENT_MS, at=at
+        ) as client:
             return await question(client)
 
     try:

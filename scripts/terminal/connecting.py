@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.snapshots.checkpoints.moments import InvalidMoment, parse_moment
 
+if TYPE_CHECKING:
+    from quorate.controller.api.tls_contexts import TlsContexts
+
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
 #: Environment variable with the principal that commands ask as.
 PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
+#: With which commands speak TLS: CAs, of several with commas between them, and a certificate with its key, all in PEM.
+CA_VARIABLE: Final = "QUORATE_CA_FILE"
+CERT_VARIABLE: Final = "QUORATE_CERT_FILE"
+KEY_VARIABLE: Final = "QUORATE_KEY_FILE"
 
 Controllers = Annotated[
     str | None,
@@ -105,11 +113,33 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
     return plan.controller_urls
 
 
+def find_tls() -> TlsContexts | None:
+    """The certificates that the environment names; None: it names none, and no TLS is spoken.
+
+    Raises:
+        InvalidTlsFiles: they cannot be used.
+    """
+    named = {variable: os.environ.get(variable) or None for variable in (CA_VARIABLE, CERT_VARIABLE, KEY_VARIABLE)}
+    if not any(named.values()):
+        return None
+    from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
+
+    cas = tuple(Path(part) for part in (named[CA_VARIABLE] or "").split(",") if part)
+    cert, key = (None if text is None else Path(text) for text in (named[CERT_VARIABLE], named[KEY_VARIABLE]))
+    paths = TlsPaths(cert, key, cas)
+    try:
+        check_paths(paths, is_server=False)
+    except ValueError:
+        raise typer.BadParameter(f"{CERT_VARIABLE} and {KEY_VARIABLE} belong together: name both, or none") from None
+    return TlsFiles(paths).as_client
+
+
 def _addresses(text: str) -> tuple[str, ...]:
     from quorate.controller.client.connection import InvalidUrl, controller_url
 
     try:
-        urls = tuple(controller_url(part) for part in text.split(",") if part.strip())
+        scheme = "http" if find_tls() is None else "https"
+        urls = tuple(controller_url(part, scheme) for part in text.split(",") if part.strip())
         return urls or (controller_url(text),)
     except InvalidUrl as error:
         raise typer.BadParameter(str(error), param_hint="--controllers") from None

@@ -1,0 +1,41 @@
+"""Commands over TLS, with the certificates that their environment names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quorate.scripts.terminal import exit_codes
+from tests.integration.commands import alone
+from tests.integration.http_stage import stage
+from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
+
+HOST = "127.0.0.1"
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+async def test_command_asks_whom_it_trusts_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ours: bool
+) -> None:
+    ours = authority()
+    paths = written(tmp_path, ours if is_ours else authority("foreign"), issued(ours, "somebody"))
+    monkeypatch.setenv("QUORATE_CA_FILE", str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("QUORATE_CERT_FILE", str(paths.cert_file))
+    monkeypatch.setenv("QUORATE_KEY_FILE", str(paths.key_file))
+    server, client = server_context(issued(ours, HOST)), client_context([ours])
+    async with stage(1, tls=SpokenTls(lambda: server, lambda: client)) as on:
+        ended = await alone("topics", "list", "--controllers", on.urls[0].removeprefix("https://"))
+        counted = on.members[1].soft.counters().http_answers
+    if is_ours:
+        assert (ended.code, bool(counted)) == (exit_codes.DONE, True)
+    else:
+        assert (ended.code, counted) == (exit_codes.UNREACHABLE, {})
+        assert "its certificate is not to be trusted" in ended.said
+
+
+async def test_certificate_without_its_key_is_a_mistake_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUORATE_CERT_FILE", "cert.pem")
+    ended = await alone("topics", "list", "--controllers", f"{HOST}:1")
+    assert ended.code == 2
+    assert "QUORATE_CERT_FILE and QUORATE_KEY_FILE belong together" in ended.said
