@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from enum import Enum
 from functools import cached_property
@@ -27,6 +29,8 @@ OF_BROKERS = frozenset({
 })  # fmt: skip
 #: Classes that programs make by themselves; of others the constructor is ours.
 MADE_BY_PROGRAMS = frozenset({"ControllerClient", "ServiceReplicas", "TlsFiles", "TlsPaths"})
+#: Handed on by whoever overrides ``ReplicaManager.begin``; its parts are ours.
+OPAQUE = frozenset({"Station"})
 
 
 def described() -> str:
@@ -54,6 +58,8 @@ def _thing(name: str, thing: Any) -> list[str]:
 def _class(name: str, cls: type[Any]) -> list[str]:
     bases = ", ".join(base.__name__ for base in cls.__bases__ if base is not object)
     lines = [f"class {name}({bases})"]
+    if name in OPAQUE:
+        return lines
     if issubclass(cls, Enum):
         return lines + [f"    {member.name} = {member.value!r}" for member in cls]
     ours = [one for one in cls.__mro__ if one.__module__.startswith("quorate.")]
@@ -66,12 +72,34 @@ def _class(name: str, cls: type[Any]) -> list[str]:
             text = _member(name, method, value)
             if text is not None:
                 members[method] = text
+        members |= {attribute: text for attribute, text in _attributes(one) if attribute not in members}
     hidden = OF_BROKERS if name == "ControllerClient" else frozenset()
     return (
         lines
         + [f"    {text}" for key, text in members.items() if not key.startswith("_") and key not in hidden]
         + [f"    {text}" for key, text in members.items() if key == "__init__"]
     )
+
+
+def _attributes(cls: type[Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a class sets on itself in its constructor: the name, and the type as far as it stands there."""
+    constructor = vars(cls).get("__init__")
+    if not inspect.isfunction(constructor) or constructor.__code__.co_filename.startswith("<"):
+        return  # none of its own, or one that dataclass has made
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(constructor))).body
+    assert isinstance(tree, ast.FunctionDef)
+    given = {one.arg: one.annotation for one in (*tree.args.args, *tree.args.kwonlyargs) if one.annotation is not None}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self":
+            kind = node.annotation if isinstance(node, ast.AnnAssign) else None
+            if isinstance(node.value, ast.Name):
+                kind = kind or given.get(node.value.id)
+            elif isinstance(node.value, ast.Call):
+                kind = kind or node.value.func
+            yield target.attr, f"{target.attr}: {ast.unparse(kind)}" if kind is not None else target.attr
 
 
 def _default(cls: type[Any], field: str) -> str:

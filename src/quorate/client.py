@@ -18,6 +18,7 @@ from quorate.controller.api.errors import (
     HttpRefusal,
     retriable,
 )
+from quorate.controller.api.models import HttpModel
 from quorate.controller.api.resources import (
     BrokerEndpointReply,
     BrokerReply,
@@ -43,6 +44,7 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.attempts import (
+    Sender,
     Unreachable,
 )
 from quorate.controller.client.audit import AuditClient
@@ -52,10 +54,13 @@ from quorate.controller.client.client import (
     ControllerClient,
 )
 from quorate.controller.client.connection import (
+    Answer,
     InvalidUrl,
     NoAnswer,
+    NodeState,
     NotAController,
     NotSent,
+    Request,
 )
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.outcomes import (
@@ -90,6 +95,8 @@ from quorate.controller.protocol.acls import (
     MatchingAcl,
 )
 from quorate.controller.protocol.brokers import (
+    Listener,
+    SupportedFeature,
     UnregisterBrokerResponse,
 )
 from quorate.controller.protocol.configs import (
@@ -101,10 +108,12 @@ from quorate.controller.protocol.configs import (
     ConfigSourceName,
     ConfigSynonym,
     ConfigValue,
+    CreatedTopicConfig,
     DescribeConfigsResult,
     DescribedConfig,
     IncrementalAlterConfigsRequest,
     ReplacedConfigsResource,
+    ResourceName,
     ResourceTypeName,
 )
 from quorate.controller.protocol.deletions import (
@@ -196,6 +205,7 @@ from quorate.controller.protocol.topics import (
     ReplicaAssignment,
     TopicConfig,
 )
+from quorate.controller.protocol.types import ItemResult, Message, SecretMessage
 from quorate.metadata_log.errors import (
     ApiError,
     ErrorCode,
@@ -238,6 +248,7 @@ __all__ = [
     "AlterUserScramCredentialsResponse",
     "AlterUserScramCredentialsResult",
     "AlterableConfig",
+    "Answer",
     "ApiError",
     "AuditClient",
     "AuditLineReply",
@@ -269,6 +280,7 @@ __all__ = [
     "CreatePartitionsTopicResult",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "CreatedTopicConfig",
     "DeletableTopicResult",
     "DeleteAclsFilterResult",
     "DeleteAclsRequest",
@@ -307,17 +319,22 @@ __all__ = [
     "ExpireDelegationTokenResponse",
     "FeatureLoss",
     "FeatureUpdate",
+    "HttpModel",
     "HttpRefusal",
     "IncrementalAlterConfigsRequest",
     "InvalidId",
     "InvalidTlsFiles",
     "InvalidUrl",
+    "ItemResult",
     "LabelClient",
     "LabelEntry",
     "LabelKind",
     "ListPartitionReassignmentsResponse",
+    "Listener",
     "MatchingAcl",
+    "Message",
     "NoAnswer",
+    "NodeState",
     "NotAController",
     "NotController",
     "NotSent",
@@ -344,12 +361,17 @@ __all__ = [
     "RenewDelegationTokenResponse",
     "ReplacedConfigsResource",
     "ReplicaAssignment",
+    "Request",
+    "ResourceName",
     "ResourceTypeName",
     "ScramCredentialDeletion",
     "ScramCredentialInfo",
     "ScramCredentialUpsertion",
+    "SecretMessage",
+    "Sender",
     "StatesReply",
     "StatusReply",
+    "SupportedFeature",
     "TakenCheckpointReply",
     "TlsContexts",
     "TlsFiles",
