@@ -13,7 +13,7 @@ import trustme
 import uvloop
 from cryptography import x509
 
-from quorate.controller.api.tls_entrance import certificate_of
+from quorate.controller.api.tls_entrance import OpenDoor, TlsEntrance, certificate_of
 from quorate.controller.client.connection import Connection, NoAnswer, NotAController, NotSent, Request
 from quorate.controller.client.pending_session import PendingSession
 from quorate.metadata_log.errors import ApiError
@@ -202,9 +202,23 @@ async def test_handshake_has_the_time_of_a_head() -> None:
             client.close()
 
 
+async def test_handshake_has_its_time_where_nobody_counts_connections() -> None:
+    """As in broker processes: nothing but the entrance itself ends it there."""
+    door = OpenDoor(asyncio.Protocol)
+    entrance = await TlsEntrance.open(door, HOST, 0, 16, lambda: server_context(issued(OURS, HOST)), HEAD_MS / 1_000)
+    try:
+        silent = await Client.open_port(entrance.sockets[0].getsockname()[1])
+        assert await silent.is_closed()
+        silent.close()
+        assert not door._waiting
+    finally:
+        await entrance.close()
+
+
 async def test_handshakes_are_strangers_that_give_up_their_places() -> None:
     """Of 16 places strangers have 4: the fifth takes that of the first, and who asks is heard."""
-    async with stage(1, tls=spoken(), limits=node_limits(connections_max=16)) as on:
+    patient = node_limits(connections_max=16, head_timeout_ms=600_000)
+    async with stage(1, tls=spoken(), limits=patient) as on:
         silent = [await Client.open_port(port_of(on)) for _ in range(4)]
         await ask(on.urls[0], client_context([OURS]))
         assert await silent[0].is_closed()
@@ -245,6 +259,7 @@ async def refused_now(on: Stage) -> str:
         test_plain_http_is_told_to_speak_tls_and_tls_to_speak_plain_http,
         test_client_without_the_certificate_that_is_wanted_is_told_so,
         test_handshake_has_the_time_of_a_head,
+        test_handshake_has_its_time_where_nobody_counts_connections,
         test_handshakes_are_strangers_that_give_up_their_places,
         test_changed_certificate_is_for_new_connections,
     ],
