@@ -5,10 +5,8 @@ Names and certificates are looked at in the handshake, so before anything of a r
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from typing import Final, TypedDict
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -61,15 +59,3 @@ def _tls_error(error: BaseException) -> ssl.SSLError | None:
             return seen
         seen = seen.os_error if isinstance(seen, aiohttp.ClientConnectorError) else seen.__cause__
     return None
-
-
-def may_carry_secrets(url: str) -> bool:
-    """Whether what is sent there is for nobody on the way: TLS is spoken, or it does not leave the machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.scheme == "https" or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
