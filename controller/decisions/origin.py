@@ -1,6 +1,6 @@
 """The origin of a request (who asks, and from where), kept with a change from the edge to its decision.
 
-Until requests are authenticated a principal is what the client says it is.
+Where an authorizer decides, the principal is proved; where none does, it is what the client says it is.
 """
 
 from __future__ import annotations
