@@ -121,7 +121,7 @@ class Operations:
         Raises:
             ApiError: TOPIC_DELETION_DISABLED.
         """
-        check_deletion_enabled(self._config)
+        check_deletion_enabled(self._role.config)
 
     async def delete_topics(self, request: DeleteTopicsRequest, timeout_ms: float) -> DeleteTopicsResponse:
         """Delete topics by id."""

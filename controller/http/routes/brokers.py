@@ -22,6 +22,8 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         tag="broker RPCs",
         permission=AsNode("broker", "broker_id"),
         media=JSON_OR_MSGPACK,
+        # Directories, a thousand of them.
+        takes_lists=True,
         errors=(404, 409, 422, 429),
     ),
     route(
@@ -36,6 +38,8 @@ BROKER_ROUTES: Final[tuple[Route, ...]] = (
         reply=BrokerHeartbeatResponse,
         serving=Serving.ACTIVE,
         media=JSON_OR_MSGPACK,
+        # It names the topics whose replicas are still there.
+        takes_lists=True,
         errors=(404, 409, 429),
         at_once=handlers.broker_heartbeat_at_once,
         repeated=repeated_heartbeat,

@@ -32,6 +32,8 @@ CONTROLLER_ROUTES: Final[tuple[Route, ...]] = (
         tag="controllers",
         permission=AsNode("controller", "controller_id"),
         media=JSON_OR_MSGPACK,
+        # Listeners and features, a hundred of each.
+        takes_lists=True,
         errors=(422, 429),
     ),
 )

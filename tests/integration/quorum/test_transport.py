@@ -247,7 +247,7 @@ async def test_many_who_knock_with_garbage_are_one_line_of_the_log(caplog: pytes
                 knock.writer.write(framed(b"garbage %d" % number))
                 await knock.closed()
 
-        assert [message[:32] for message in caplog.messages] == ["connection to an unknown peer cl"]
+        assert [message[:42] for message in caplog.messages] == ["connection to an unknown peer at 127.0.0.1"]
 
 
 @pytest.mark.parametrize("body_bytes", [0, 100_000])

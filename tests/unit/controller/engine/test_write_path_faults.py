@@ -310,6 +310,8 @@ def test_seam_that_fails_leaves_every_promise_kept(
 
 HERE = "test_caller_who_leaves_at_any_moment_changes_no_answer_but_its_own"
 STRANGERS = "tests/integration/http/test_strangers.py::"
+API = "tests/integration/http/test_api.py::"
+FEED = "tests/integration/http/test_feed.py::"
 BAD_INPUT = "tests/integration/http/test_bad_input.py::"
 FORWARDING = "tests/integration/http/test_forwarding.py::"
 #: Every place where the way of a write waits, by function, and the test that cuts the wait short there.
@@ -320,7 +322,8 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
     stable_readers: {"wait": HERE},
     dispatch: {
         "handle": BAD_INPUT + "test_bug_of_ours_is_500_with_an_incident_that_the_log_tells_of",
-        "_read": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
+        "_answer_raw": FEED + "test_feed_stream_carries_every_batch_until_the_server_ends_it",
+        "_read": API + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
         "_maybe_forward": FORWARDING
         + "test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything",
         "run_route": FORWARDING + "test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome",
@@ -334,7 +337,7 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
         "_ask": FORWARDING + "test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over",
     },
     content: {
-        "read_body": BAD_INPUT + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
+        "read_body": API + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
         "_ask_for_body": STRANGERS + "test_nobody_is_asked_for_a_body_before_it_is_known_who_it_is",
     },
 }
