@@ -66,8 +66,10 @@ async def _session(app: web.Application) -> AsyncIterator[None]:
 
 async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:
     answer.headers.setdefault(headers.REQUEST_ID, REQUEST_ID.get())
-    # Probes are for everybody.
-    is_told_all = not is_refusal(answer.status) and request.path not in request.app[_OPEN_PATHS_KEY]
+    # Probes are for everybody; the cluster is told of to who is known, as clients are that look who is active.
+    caller = CALLER.get()
+    is_known = request.path not in request.app[_OPEN_PATHS_KEY] or (caller is not None and caller.is_proved)
+    is_told_all = is_known and not is_refusal(answer.status)
     said = node_headers(request.app[NODE_KEY], is_told_all=is_told_all)
     for name, value in (*said, *status_headers(answer.status)):
         answer.headers.setdefault(name, value)
