@@ -19,6 +19,7 @@ from quorate.scripts.benchmarks.figures import BenchmarkOutcome
 from quorate.scripts.benchmarks.machine import MachineDescription, examine
 from quorate.scripts.benchmarks.report import print_machine, print_outcome
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
+from quorate.scripts.terminal.process_log import configure_log
 
 _RUNS: Final = 5
 _REFUSED: Final = 1
@@ -56,6 +57,8 @@ def bench(
     Example: scripts/bench commit failover --dir /mnt/nvme
     """
     chosen = _chosen(names or [])
+    # What is measured may say something; standard output is for figures.
+    configure_log("warning", "console")
     console = Console(width=_WIDTH)
     outcomes: list[tuple[Benchmark, BenchmarkOutcome]] = []
     if profile is not None:
