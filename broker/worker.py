@@ -152,9 +152,10 @@ async def worker(
     A worker that ends by itself cancels the block, and the block raises why.
 
     Args:
-        settings: ``settings.http`` and ``settings.logging`` are not looked at: a worker serves no HTTP.
+        settings: ``settings.http``, ``settings.logging`` and ``settings.shared_secret_file`` are not looked at: a
+            worker serves no HTTP, and its program reads its own files.
         replicas: decides who is in sync, and is told what its brokers lead (``broker.replicas.ServiceReplicas``).
-        shared_secret: what the controllers' HTTP API asks for.
+        shared_secret: what the controllers' HTTP API asks for, or a token's text without a line's end.
 
     Raises:
         WorkerEnded: the brokers are over, and nobody stopped them.
