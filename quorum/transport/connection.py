@@ -114,7 +114,7 @@ class PeerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.pulse.has_read = True
-        if self._is_astray:
+        if self._is_astray or not self.is_open:
             return
         if self.is_accepted and self.hello is None and self.frames.is_between and is_http(data):
             self._send_away()
@@ -184,7 +184,12 @@ class PeerConnection(asyncio.Protocol):
 
     def _close_for(self, reason: str, sentence: str, bug: Exception | None = None) -> None:
         self._owner.closes(self, reason, sentence, bug)
-        self.close()
+        if self.is_established or self.stream is None:
+            self.close()
+            return
+        # What was said in the handshake still leaves: by it the peer may learn why it is refused.
+        self.is_open = False
+        self.stream.close()
 
     def _send_away(self) -> None:
         """Somebody speaks HTTP: say where. The client closes, or the time for the handshake is up.
@@ -225,12 +230,18 @@ class PeerConnection(asyncio.Protocol):
             raise HandshakeRefused(f"node {hello.node_id} answers on another channel")
         self.hello = hello
         self._peer_hello = frame
-        self.send(proof(self._owner.secret, self._own_hello, frame))
+        if not self.is_accepted:
+            self._prove()
+
+    def _prove(self) -> None:
+        self.send(proof(self._owner.secret, self._own_hello, self._peer_hello))
 
     def _on_proof(self, frame: bytes) -> None:
         if not secrets.compare_digest(frame, proof(self._owner.secret, self._peer_hello, self._own_hello)):
             raise HandshakeRefused("the shared secret differs")
         assert self.hello is not None
+        if self.is_accepted:
+            self._prove()  # also to one of an older generation: by nothing else would it believe that it is
         check_generation(self._owner.config, self.hello)
         self.is_established = True
         self.frames.bytes_max = FRAME_BYTES_MAX

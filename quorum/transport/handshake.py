@@ -1,8 +1,8 @@
 """The first two frames of a connection: who is there, and proof of the shared secret.
 
 Each side sends a hello with a nonce, then an HMAC over the other's nonce and both hellos. So nobody without the
-secret is listened to, and a recorded handshake is of no use. Without a secret the key is empty, and nodes bind to
-loopback only.
+secret is listened to, and a recorded handshake is of no use. Whoever dials proves first: one who does not know the
+secret is given no proof to guess it by. Without a secret the key is empty, and nodes bind to loopback only.
 """
 
 from __future__ import annotations

@@ -23,6 +23,12 @@ class Stranger:
         self._reader, self.writer = reader, writer
         self._frames = FrameReader()
         self._read: list[bytes] = []
+        self._after = b""
+
+    @property
+    def was_told_more(self) -> bool:
+        """Whether anything came that was not taken as a frame, the end being waited for."""
+        return bool(self._read or self._after)
 
     @classmethod
     async def at(cls, port: int) -> Stranger:
@@ -35,12 +41,16 @@ class Stranger:
             self._read += self._frames.feed(data)
         return self._read.pop(0)
 
-    async def prove(self, known: QuorumConfig) -> None:
-        """Become node 2 of the cluster that node 1 knows."""
+    async def say_hello(self, known: QuorumConfig) -> tuple[bytes, bytes]:
+        """As node 2 of the cluster that node 1 knows; returns both hellos, the own one first."""
         own = replace(known, node_id=2, directory_id=bytes([2]) * 16)
         hello = encode_hello(own_hello(own, Channel.CONSENSUS, is_voter=True, nonce=bytes(NONCE_BYTES)))
         self.writer.write(framed(hello))
-        theirs = await self.frame()
+        return hello, await self.frame()
+
+    async def prove(self, known: QuorumConfig) -> None:
+        """Become node 2 of the cluster that node 1 knows."""
+        hello, theirs = await self.say_hello(known)
         self.writer.write(framed(proof(SECRET, hello, theirs)))
         await self.frame()
 
@@ -48,8 +58,8 @@ class Stranger:
         """Wait until the other side has closed."""
         async with asyncio.timeout(10):
             try:
-                while await self._reader.read(65536):
-                    pass
+                while data := await self._reader.read(65536):
+                    self._after += data
             except OSError:
                 pass
         self.writer.close()

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import pytest
+import uvloop
 
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.config import QuorumConfig, VoterAddress
@@ -248,6 +249,35 @@ async def test_many_who_knock_with_garbage_are_one_line_of_the_log(caplog: pytes
                 await knock.closed()
 
         assert [message[:42] for message in caplog.messages] == ["connection to an unknown peer at 127.0.0.1"]
+
+
+async def test_who_proves_nothing_is_given_no_proof() -> None:
+    """A secret that somebody chose badly could be guessed by it, on another machine."""
+    async with alone() as (node, transport):
+        knock = await Stranger.at(transport.port)
+        await knock.say_hello(transport.config)
+        knock.writer.write(framed(bytes(32)))
+        await knock.closed()
+
+        assert not knock.was_told_more, "after its hello nothing that the secret has to do with"
+        assert not node.events
+
+
+def test_older_generation_is_given_the_proof_that_it_is_superseded() -> None:
+    """Though it is refused: by nothing else would it believe it, and end. On the loop of processes, which sends later
+    what it is told to send.
+    """
+
+    async def refused() -> None:
+        async with alone() as (node, transport):
+            peer = await Stranger.at(transport.port)
+            transport.config = replace(transport.config, generation=2000)
+            await peer.prove(replace(transport.config, generation=0))
+            await peer.closed()
+
+            assert not node.events
+
+    uvloop.run(refused())
 
 
 @pytest.mark.parametrize("body_bytes", [0, 100_000])
