@@ -45,12 +45,15 @@ class _Loaded:
     #: Of each file: which one it was, and when it was written.
     stamps: tuple[tuple[int, int, int], ...]
     client: ssl.SSLContext
-    server: ssl.SSLContext | None
-    expires_at: float | None
+    #: Of processes that serve.
+    server: ssl.SSLContext | None = None
+    peer_client: ssl.SSLContext | None = None
+    peer_server: ssl.SSLContext | None = None
+    expires_at: float | None = None
 
 
 class TlsFiles:
-    """Its methods ``as_client`` and ``as_server`` are ``TlsContexts``."""
+    """Its methods ``as_client``, ``as_server``, ``as_peer_client`` and ``as_peer_server`` are ``TlsContexts``."""
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class TlsFiles:
         *,
         is_server: bool = False,
         lets_clients_show: bool = False,
+        check: Callable[[bytes], object] = lambda certificate: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read them.
@@ -66,6 +70,7 @@ class TlsFiles:
             is_server: whether it is served with them: then all files are there, and the CAs have issued the
                 certificate, for whoever asks this process looks at it with the same CAs.
             lets_clients_show: whether clients are asked for their certificates, which must be of the CAs.
+            check: looks at the certificate (DER) that is served with; raises QuorateError where it must not be.
             clock: seconds.
 
         Raises:
@@ -74,6 +79,7 @@ class TlsFiles:
         self._paths = paths
         self.is_server = is_server
         self._lets_clients_show = lets_clients_show
+        self._check = check
         self._clock = clock
         #: Why changed files are not used; None: they are, or have not changed.
         self.trouble: str | None = None
@@ -90,6 +96,18 @@ class TlsFiles:
         """With which others are asked: names are checked, and CAs."""
         self._look()
         return self._loaded.client
+
+    def as_peer_server(self) -> ssl.SSLContext:
+        """With which a node like this one is spoken to that connects: TLS 1.3, and it shows its certificate."""
+        self._look()
+        assert self._loaded.peer_server is not None, "it was made for a client"
+        return self._loaded.peer_server
+
+    def as_peer_client(self) -> ssl.SSLContext:
+        """With which such a node is asked. CAs are checked, and no names: who it is is its certificate's to say."""
+        self._look()
+        assert self._loaded.peer_client is not None, "it was made for a client"
+        return self._loaded.peer_client
 
     @property
     def expires_at(self) -> float | None:
@@ -113,15 +131,28 @@ class TlsFiles:
     def _load(self) -> _Loaded:
         stamps = self._stamps()
         try:
-            client, server = self._client(), self._server() if self.is_server else None
-            expires_at = None if server is None else _end_of(server, client)
+            loaded = self._load_server(stamps) if self.is_server else _Loaded(stamps, self._client())
         except ssl.SSLError as error:
             self._refuse(_reason(error))
         except OSError as error:
             self._refuse(error.strerror or str(error))
         if self._stamps() != stamps:
             self._refuse("they change just now")
-        return _Loaded(stamps, client, server, expires_at)
+        return loaded
+
+    def _load_server(self, stamps: tuple[tuple[int, int, int], ...]) -> _Loaded:
+        """All that a server has.
+
+        Raises:
+            InvalidTlsFiles: the certificate is not for this process. OSError, ssl.SSLError: they cannot be used.
+        """
+        client, server = self._client(), self._server()
+        certificate, expires_at = _seen(server, client)
+        try:
+            self._check(certificate)
+        except QuorateError as error:
+            self._refuse(str(error))
+        return _Loaded(stamps, client, server, _among_peers(self._client()), _among_peers(self._server()), expires_at)
 
     def _client(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -193,8 +224,16 @@ def _no_password() -> bytes:
     raise InvalidTlsFiles("the key has a password, and nobody is there to say it: keep it without, for its owner alone")
 
 
-def _end_of(server: ssl.SSLContext, client: ssl.SSLContext) -> float:
-    """The time at which a server's certificate ends, in seconds since 1970, as a client of its CAs sees it.
+def _among_peers(context: ssl.SSLContext) -> ssl.SSLContext:
+    """The same between nodes: both show certificates, in TLS 1.3 alone."""
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _seen(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[bytes, float]:
+    """A server's certificate (DER), and when it ends, in seconds since 1970, as a client of its CAs sees it.
 
     Raises:
         ssl.SSLError: the client does not trust it.
@@ -212,7 +251,9 @@ def _end_of(server: ssl.SSLContext, client: ssl.SSLContext) -> float:
             continue
     shown = asking.getpeercert()
     assert shown is not None, "a client has looked at it"
-    return float(ssl.cert_time_to_seconds(str(shown["notAfter"])))
+    certificate = asking.getpeercert(binary_form=True)
+    assert certificate is not None
+    return certificate, float(ssl.cert_time_to_seconds(str(shown["notAfter"])))
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -32,6 +32,7 @@ from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.open_files import places, spare_descriptors
 from quorate.controller.process.process_life import Ending, in_background
 from quorate.controller.process.quorum_parts import quorum_config
+from quorate.controller.process.quorum_tls import own_certificate_check, quorum_tls
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
@@ -92,7 +93,7 @@ async def serve(
 
 def warn_of_plaintext(settings: ControllerSettings) -> None:
     """Say in the log that requests come from other machines as anybody between can read them."""
-    if tls_files(settings) is None and not settings.http_bind.is_loopback:
+    if not settings.tls.is_on and not settings.http_bind.is_loopback:
         what = "the secret and all answers are readable on the way: set tls.cert_file, tls.key_file and tls.ca_files"
         log.warning("http.plaintext", http=str(settings.http_bind), why=what)
 
@@ -120,8 +121,9 @@ async def _start(
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
-    files = tls_files(settings)
-    parts = _parts(settings, directory.meta.cluster_id, secret, files)
+    cluster_id = directory.meta.cluster_id
+    files = tls_files(settings, own_certificate_check(cluster_id, settings.node_id))
+    parts = _parts(settings, cluster_id, secret, files)
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
     # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
@@ -130,7 +132,8 @@ async def _start(
     threads = SharedWork(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
-        runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"")
+        tls = quorum_tls(files, cluster_id)
+        runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"", tls=tls)
         own_storage.pop_all()
         stack.push_async_callback(runtime.stop)
         return runtime

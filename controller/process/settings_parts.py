@@ -6,6 +6,7 @@ parts together without settings begins with ``default_parts``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from quorate.controller.api.tls_files import TlsFiles
@@ -59,14 +60,18 @@ def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
     return controller_parts(settings, cluster_id, None, None)
 
 
-def tls_files(settings: ControllerSettings) -> TlsFiles | None:
-    """The certificates of a controller; None: it speaks no TLS.
+def tls_files(
+    settings: ControllerSettings, check: Callable[[bytes], object] = lambda certificate: None
+) -> TlsFiles | None:
+    """The certificates of a controller; None: it speaks no TLS. ``check``: see ``TlsFiles``.
 
     Raises:
         InvalidTlsFiles: they cannot be used.
     """
     lets_show = settings.tls.client_auth != "none"
-    return TlsFiles(settings.tls.paths, is_server=True, lets_clients_show=lets_show) if settings.tls.is_on else None
+    if not settings.tls.is_on:
+        return None
+    return TlsFiles(settings.tls.paths, is_server=True, lets_clients_show=lets_show, check=check)
 
 
 def log_config(settings: LogSettings) -> LogConfig:

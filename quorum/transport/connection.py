@@ -17,8 +17,9 @@ from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, FrameReader, 
 from quorate.quorum.transport.handshake import Hello, check_generation, check_hello, decode_hello, proof
 from quorate.quorum.transport.silence import Pulse
 from quorate.quorum.transport.stray_http import http_answer, is_http
+from quorate.quorum.transport.tls import QuorumTls, TlsChannel, speaks_tls
 
-#: Seconds from the first byte to the second proof.
+#: Seconds from the first byte to the second proof, TLS included.
 HANDSHAKE_TIMEOUT: Final = 2.0
 #: What is not acknowledged for this many times the silence that ends a connection, its kernel gives up by itself.
 _USER_TIMEOUT_FACTOR: Final = 2
@@ -35,6 +36,10 @@ class ConnectionOwner(Protocol):
     @property
     def secret(self) -> bytes:
         """Shared by all voters."""
+
+    @property
+    def tls(self) -> QuorumTls | None:
+        """With which connections are secured; None: they are not."""
 
     def make_hello(self, channel: Channel) -> bytes:
         """A fresh hello of this node."""
@@ -77,6 +82,9 @@ class PeerConnection(asyncio.Protocol):
         self.hello: Hello | None = None
         self.is_open = False
         self.is_established = False
+        self._tls = None if owner.tls is None else TlsChannel(owner.tls, is_server=dialled is None)
+        #: Nothing has come yet.
+        self._is_fresh = True
         #: It was answered, and nothing that still comes is looked at.
         self._is_astray = False
         self.pulse = Pulse()
@@ -97,8 +105,10 @@ class PeerConnection(asyncio.Protocol):
             self._bound(self._owner.config)
         except OSError as error:  # it broke as it was made
             self._close_for("broke", str(error))
-        if self._dialled is not None:
+        if self._dialled is not None and self._tls is None:
             self._say_hello(self._dialled[1])
+        elif self._dialled is not None:
+            self._open_or_close(b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
@@ -116,25 +126,16 @@ class PeerConnection(asyncio.Protocol):
         self.pulse.has_read = True
         if self._is_astray or not self.is_open:
             return
-        if self.is_accepted and self.hello is None and self.frames.is_between and is_http(data):
+        is_first, self._is_fresh = self._is_fresh, False
+        if is_first and self.is_accepted and is_http(data):
             self._send_away()
             return
-        try:
-            for frame in self.frames.feed(data):
-                self._frame(frame)
-                if not self.is_open:
-                    return
-        except Superseded as error:
-            self.close()
-            self._owner.superseded(error)
+        if is_first and self._tls is None and speaks_tls(data):
+            self._close_for(
+                "speaks TLS", "it speaks TLS, and this node has no certificates (`tls`): give all voters some"
+            )
             return
-        except ProtocolError as error:
-            self._close_for(type(error).__name__, str(error))
-            return
-        except Exception as error:  # noqa: BLE001
-            # The node ends by itself over what is its own fault. What is left is what nobody thought of in a frame.
-            self._close_for(type(error).__name__, "a frame of it could not be handled", error)
-            return
+        self._open_or_close(data)
         if self.is_established:
             self._owner.read_through()
 
@@ -159,12 +160,12 @@ class PeerConnection(asyncio.Protocol):
         """Send a frame."""
         if self.is_open and self.stream is not None:
             self.pulse.has_sent = True
-            self.stream.write(framed(payload))
+            self._write(framed(payload))
 
     def ping(self) -> None:
         """Let the peer hear that this end lives."""
         if self.is_open and self.stream is not None:
-            self.stream.write(PING)
+            self._write(PING)
 
     def close(self) -> None:
         """Cut the connection; nothing of it is looked at any more, and what waits to be sent is dropped."""
@@ -173,6 +174,55 @@ class PeerConnection(asyncio.Protocol):
             self.stream.abort()
 
     # --- inside --------------------------------------------------------------------------------------
+
+    def _open_or_close(self, data: bytes) -> None:
+        """Do what came, or close for what is wrong with it."""
+        try:
+            if self._tls is None:
+                self._read(data)
+            else:
+                self._open(self._tls, data)
+        except Superseded as error:
+            self.close()
+            self._owner.superseded(error)
+        except ProtocolError as error:
+            self._close_for(type(error).__name__, str(error))
+        except Exception as error:  # noqa: BLE001
+            # The node ends by itself over what is its own fault. What is left is what nobody thought of in a frame.
+            self._close_for(type(error).__name__, "a frame of it could not be handled", error)
+
+    def _open(self, tls: TlsChannel, data: bytes) -> None:
+        """Do what came in TLS."""
+        try:
+            if tls.peers is None:
+                if not tls.shake_hands(data):
+                    return
+                data = b""
+                if self._dialled is not None:
+                    self._say_hello(self._dialled[1])
+            for piece in tls.opened(data):
+                self._read(piece)
+                if not self.is_open:
+                    return
+        finally:
+            if self.is_open and self.stream is not None and (waiting := tls.taken()):
+                self.stream.write(waiting)
+
+    def _read(self, data: bytes) -> None:
+        """Do what was said."""
+        for frame in self.frames.feed(data):
+            self._frame(frame)
+            if not self.is_open:
+                return
+
+    def _check_certificate(self, node_id: int, shown: frozenset[int] | None) -> None:
+        if shown is not None and node_id not in shown:
+            ids = ", ".join(map(str, sorted(shown)))
+            raise HandshakeRefused(f"its certificate is that of controller {ids}, and not of {node_id}")
+
+    def _write(self, data: bytes) -> None:
+        assert self.stream is not None
+        self.stream.write(data if self._tls is None else self._tls.seal(data))
 
     def _bound(self, config: QuorumConfig) -> None:
         assert self.stream is not None
@@ -224,6 +274,8 @@ class PeerConnection(asyncio.Protocol):
     def _on_hello(self, frame: bytes) -> None:
         hello = decode_hello(frame)
         check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
+        if self._tls is not None:
+            self._check_certificate(hello.node_id, self._tls.peers)
         if self._dialled is None:
             self._say_hello(hello.channel)
         elif hello.channel is not self._dialled[1]:

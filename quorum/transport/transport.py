@@ -22,6 +22,7 @@ from quorate.quorum.transport.connection import PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
 from quorate.quorum.transport.handshake import NONCE_BYTES, check_binding, encode_hello, own_hello
 from quorate.quorum.transport.silence import SilenceWatch
+from quorate.quorum.transport.tls import QuorumTls
 
 #: Connections that were accepted and have proved nothing yet, at most. Over it the oldest one goes: a handshake takes
 #: milliseconds, so a peer's is never the oldest for long, however many others come and say nothing.
@@ -60,9 +61,12 @@ class TransportOwner(Protocol):
 class PeerTransport:
     """See the module."""
 
-    def __init__(self, config: QuorumConfig, owner: TransportOwner, secret: bytes = b"") -> None:
+    def __init__(
+        self, config: QuorumConfig, owner: TransportOwner, secret: bytes = b"", tls: QuorumTls | None = None
+    ) -> None:
         self.config = config
         self.secret = secret
+        self.tls = tls
         self._owner = owner
         self._server: asyncio.Server | None = None
         #: All that are open, in the order they were made.

@@ -92,6 +92,7 @@ SHELLS = {
     "quorate.quorum.transport.closed_log": "logs what was closed",
     "quorate.quorum.transport.connection": "a socket",
     "quorate.quorum.transport.dialling": "dials, with pauses",
+    "quorate.quorum.transport.tls": "the TLS library",
     "quorate.quorum.transport.transport": "sockets",
 }
 

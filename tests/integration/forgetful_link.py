@@ -18,6 +18,8 @@ class ForgetfulLink:
         self.made = 0
         #: New ones are taken, and nothing passes on them either.
         self.is_down = False
+        #: What passes is kept here, too.
+        self.keep = bytearray()
 
     async def start(self) -> int:
         self.server = await asyncio.start_server(self._serve, HOST, 0)
@@ -42,6 +44,7 @@ class ForgetfulLink:
             while data := await reader.read(65536):
                 if name not in self.swallowed:
                     writer.write(data)
+                    self.keep += data
         except OSError:
             pass
         if name not in self.swallowed:

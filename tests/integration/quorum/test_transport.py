@@ -9,14 +9,13 @@ import struct
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 import uvloop
 
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
-from quorate.quorum.config import QuorumConfig, VoterAddress
-from quorate.quorum.errors import ProtocolError, Superseded
+from quorate.quorum.errors import ProtocolError
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.connection import HANDSHAKE_TIMEOUT, PeerConnection
@@ -26,46 +25,14 @@ from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.transport import UNPROVED_MAX, PeerTransport
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
-from tests.default_parts import quorum_config, quorum_limits, quorum_timing
+from tests.default_parts import quorum_limits, quorum_timing
 from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
+from tests.integration.quorum.transport_stage import Node, config
 from tests.integration.quorum_stranger import SECRET, Stranger
 from tests.waiting import eventually
 
 TIMING = quorum_timing()
-
-
-@dataclass
-class Node:
-    """What a transport tells its owner, and what it is told to do on a message."""
-
-    is_voter: bool = True
-    events: list[tuple[str, int]] = field(default_factory=list)
-    messages: list[bytes] = field(default_factory=list)
-    errors: list[BaseException] = field(default_factory=list)
-    on_message: Callable[[bytes], None] = lambda payload: None
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
-        self.events.append(("connected", peer))
-
-    def disconnected(self, peer: int) -> None:
-        self.events.append(("disconnected", peer))
-
-    def received(self, peer: int, payload: bytes) -> None:
-        self.messages.append(payload)
-        self.on_message(payload)
-
-    def read_through(self) -> None:
-        pass
-
-    def superseded(self, error: Superseded) -> None:
-        raise AssertionError(error)
-
-    def failed(self, error: BaseException) -> None:
-        self.errors.append(error)
 
 
 @dataclass
@@ -84,11 +51,6 @@ class Pair:
             return len(node.events) >= 2 * times - 1 and node.events[-1][0] == "connected"
 
         await eventually(_is(lambda: stands(self.low) and stands(self.high)), f"connection {times} stands")
-
-
-def config(node_id: int, ports: dict[int, int], **limits: int) -> QuorumConfig:
-    voters = tuple(VoterAddress(other, HOST, port, bytes([other]) * 16) for other, port in ports.items())
-    return quorum_config("c", node_id, bytes([node_id]) * 16, voters, limits=quorum_limits(**limits))
 
 
 @asynccontextmanager

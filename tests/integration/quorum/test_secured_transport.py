@@ -1,0 +1,219 @@
+"""Connections between voters over TLS and real sockets: who is let in, who is not, and what the log says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quorate.controller.api.tls_files import TlsFiles, TlsPaths
+from quorate.controller.process.quorum_tls import controllers_of, quorum_tls
+from quorate.metadata_log.limits import BATCH_BYTES_MAX
+from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.transport.tls import QuorumTls
+from quorate.quorum.transport.transport import PeerTransport
+from quorate.scripts.cluster.ports import free_ports
+from tests.integration.forgetful_link import HOST, ForgetfulLink
+from tests.integration.made_certificates import authority
+from tests.integration.node_certificates import node_files
+from tests.integration.quorum.transport_stage import Node, config
+from tests.integration.quorum_stranger import SECRET
+from tests.waiting import eventually
+
+OURS, FOREIGN = authority(), authority("foreign")
+
+
+def uri(role: str, node_id: int, cluster: str = "c") -> str:
+    return f"quorate://{cluster}/{role}/{node_id}"
+
+
+def secured(paths: TlsPaths) -> QuorumTls:
+    """As a controller with these files has it."""
+    made = quorum_tls(TlsFiles(paths, is_server=True), "c")
+    assert made is not None
+    return made
+
+
+def unchecked(paths: TlsPaths) -> QuorumTls:
+    """As somebody has it who does not look at his own certificate before he shows it."""
+    contexts = []
+    for protocol in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT):
+        context = ssl.SSLContext(protocol)
+        assert paths.cert_file is not None
+        context.load_cert_chain(paths.cert_file, paths.key_file)
+        OURS.configure_trust(context)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        contexts.append(context)
+    server, client = contexts
+    return QuorumTls(lambda: server, lambda: client, controllers_of("c"))
+
+
+def good(directory: Path, node_id: int) -> QuorumTls:
+    return secured(node_files(directory / f"good-{node_id}", OURS, uri("controller", node_id), trusts=(OURS,)))
+
+
+@dataclass
+class Two:
+    """Node 2 dials node 1, over a link."""
+
+    nodes: dict[int, Node]
+    transports: dict[int, PeerTransport]
+    link: ForgetfulLink
+
+
+@asynccontextmanager
+async def two(low: QuorumTls | None, high: QuorumTls | None) -> AsyncIterator[Two]:
+    """Two nodes that try to connect, each with what it is given."""
+    ports = free_ports(2)
+    link = ForgetfulLink(ports[0])
+    through = await link.start()
+    nodes = {1: Node(), 2: Node()}
+    transports = {
+        1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), nodes[1], SECRET, low),
+        2: PeerTransport(config(2, {1: through, 2: ports[1]}), nodes[2], SECRET, high),
+    }
+    try:
+        for transport in transports.values():
+            await transport.start()
+        yield Two(nodes, transports, link)
+    finally:
+        for transport in transports.values():
+            await transport.close()
+        link.close()
+
+
+def _is(look: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:
+    async def looked() -> bool:
+        return look()
+
+    return looked
+
+
+async def stand(both: Two, times: int = 1) -> None:
+    await eventually(
+        _is(lambda: all(node.events.count(("connected", 3 - own)) >= times for own, node in both.nodes.items())),
+        f"connection {times} stands",
+    )
+
+
+async def test_what_is_said_arrives_whole_and_cannot_be_read_on_the_way(tmp_path: Path) -> None:
+    """The largest frame too, both ways, on either channel."""
+    words = b"read me if you can " * (BATCH_BYTES_MAX // 19)
+    async with two(good(tmp_path, 1), good(tmp_path, 2)) as both:
+        await stand(both)
+        both.link.keep = seen = bytearray()
+        both.transports[2].send(1, Channel.CONSENSUS, words)
+        both.transports[1].send(2, Channel.BULK, words)
+        await eventually(_is(lambda: bool(both.nodes[1].messages and both.nodes[2].messages)), "both have arrived")
+
+        assert both.nodes[1].messages == both.nodes[2].messages == [words]
+        assert len(seen) > 2 * len(words)
+        assert b"read me" not in seen
+
+
+@pytest.mark.parametrize("way", ["to node 1", "to node 2"])
+async def test_bytes_of_somebody_between_end_their_connection_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    async with two(good(tmp_path, 1), good(tmp_path, 2)) as both:
+        await stand(both)
+        made = both.link.made
+        with caplog.at_level(logging.WARNING):
+            both.link.streams[1 if way == "to node 1" else 0].write(b"\x17\x03\x03\x00\x20" + bytes(32))
+            await eventually(
+                _is(lambda: "TLS failed: decryption failed or bad record mac" in caplog.text), "it is said"
+            )
+        await eventually(_is(lambda: both.link.made == made + 1), "the channel is dialled again, alone")
+        assert not both.nodes[1].messages + both.nodes[2].messages
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        ("broker", "its certificate makes no voter: it is of broker/2"),
+        ("user", "its certificate makes no voter: it is of no node"),
+        ("another cluster", "its certificate makes no voter: this client certificate is of 'quorate://d/controller/2'"),
+        ("another controller", "its certificate is that of controller 3, and not of 2"),
+        ("expired", "its certificate is refused: certificate has expired"),
+        ("foreign", "its certificate is refused: unable to get local issuer certificate"),
+        ("self-signed", "its certificate is refused: self-signed certificate"),
+    ],
+)
+@pytest.mark.parametrize("side", ["dialled", "dialling"])
+async def test_certificate_that_makes_no_voter_is_refused_by_name_on_either_side(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, made: str, says: str, side: str
+) -> None:
+    """Though its holder knows the shared secret, and says that it is node 2 (or 1, where it is dialled)."""
+    bad, ok = (2, 1) if side == "dialling" else (1, 2)
+    says = says.replace("/2", f"/{bad}").replace("not of 2", f"not of {bad}")
+    uris = {
+        "broker": [uri("broker", bad)],
+        "user": [],
+        "another cluster": [uri("controller", bad, "d")],
+        "another controller": [uri("controller", 3)],
+    }.get(made, [uri("controller", bad)])
+    issuer = {"foreign": FOREIGN, "self-signed": None}.get(made, OURS)
+    files = node_files(tmp_path / "bad", issuer, *uris, trusts=(OURS,), is_expired=made == "expired")
+    tls = {bad: unchecked(files), ok: good(tmp_path, ok)}
+    with caplog.at_level(logging.WARNING):
+        async with two(tls[1], tls[2]) as both:
+            await eventually(_is(lambda: says in caplog.text), "it is said")
+            await eventually(_is(lambda: both.link.made >= 8), "it is tried again and again")
+
+            assert not both.nodes[1].events + both.nodes[2].events
+            assert caplog.text.count(says) <= 2, "once for a while, however often it comes"
+
+
+@pytest.mark.parametrize("plain", [1, 2])
+async def test_node_without_certificates_and_one_with_them_say_what_is_wrong(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, plain: int
+) -> None:
+    says = "it speaks TLS, and this node has no certificates" if plain == 1 else "it speaks no TLS, and this node has"
+    tls = {node_id: None if node_id == plain else good(tmp_path, node_id) for node_id in (1, 2)}
+    with caplog.at_level(logging.WARNING):
+        async with two(tls[1], tls[2]) as both:
+            await eventually(_is(lambda: says in caplog.text), "it is said")
+
+            assert not both.nodes[1].events + both.nodes[2].events
+
+
+async def test_ca_and_certificates_change_while_a_connection_stands_and_the_next_one_uses_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First both trust the new CA, too; then each gets a certificate of it; then the old one is forgotten."""
+    new = authority("new")
+    clock = 0.0
+
+    def loaded(node_id: int, issuer: object, *trusts: object) -> TlsPaths:
+        return node_files(tmp_path / str(node_id), issuer, uri("controller", node_id), trusts=trusts)  # type: ignore[arg-type]
+
+    files = {node_id: TlsFiles(loaded(node_id, OURS, OURS), is_server=True, clock=lambda: clock) for node_id in (1, 2)}
+    async with two(quorum_tls(files[1], "c"), quorum_tls(files[2], "c")) as both:
+        await stand(both)
+        for step, (issuer, trusts) in enumerate([(OURS, (OURS, new)), (new, (OURS, new)), (new, (new,))], start=2):
+            for node_id in (1, 2):
+                loaded(node_id, issuer, *trusts)
+            clock += 10
+            assert both.nodes[1].events[-1] == ("connected", 2), "nobody who is connected is disturbed"
+            for stream in both.link.streams:
+                stream.close()
+            await stand(both, step)
+            assert [files[node_id].trouble for node_id in (1, 2)] == [None, None]
+        assert not [message for message in caplog.messages if "certificate" in message]
+
+
+async def test_who_says_nothing_in_tls_is_bounded_as_others_that_prove_nothing(tmp_path: Path) -> None:
+    """In time: half a handshake is none."""
+    async with two(good(tmp_path, 1), good(tmp_path, 2)) as both:
+        _, writer = await asyncio.open_connection(HOST, both.transports[1].port)
+        writer.write(b"\x16\x03\x01")
+        await eventually(_is(lambda: len(both.transports[1]._open) == 3), "it is there")
+        await eventually(_is(lambda: len(both.transports[1]._open) == 2), "it is given up", 5.0)
+        writer.close()
