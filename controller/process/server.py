@@ -31,8 +31,7 @@ from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.open_files import places, spare_descriptors
 from quorate.controller.process.process_life import Ending, in_background
-from quorate.controller.process.quorum_parts import quorum_config
-from quorate.controller.process.quorum_tls import own_certificate_check, quorum_tls
+from quorate.controller.process.quorum_parts import own_certificate_check, quorum_config, quorum_tls
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
@@ -121,9 +120,8 @@ async def _start(
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
-    cluster_id = directory.meta.cluster_id
-    files = tls_files(settings, own_certificate_check(cluster_id, settings.node_id))
-    parts = _parts(settings, cluster_id, secret, files)
+    files = tls_files(settings, own_certificate_check(directory.meta.cluster_id, settings.node_id))
+    parts = _parts(settings, directory.meta.cluster_id, secret, files)
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
     # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
@@ -132,7 +130,7 @@ async def _start(
     threads = SharedWork(settings.log.checkpoint_work_percent)
 
     def join(listener: QuorumListener) -> QuorumRuntime:
-        tls = quorum_tls(files, cluster_id)
+        tls = quorum_tls(files, agreed.cluster_id)
         runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"", tls=tls)
         own_storage.pop_all()
         stack.push_async_callback(runtime.stop)
@@ -164,8 +162,7 @@ async def _start(
     server = await _listen(assembly.node, settings, files)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
-    watch = CertificateWatch(files, faults, faults.counters)
-    return assembly.registrar, assembly.digest_watch, watch
+    return assembly.registrar, assembly.digest_watch, CertificateWatch(files, faults, faults.counters)
 
 
 def _parts(

@@ -276,11 +276,13 @@ class HttpSettings(Group):
 
 
 class TlsSettings(Group):
-    """TLS on the HTTP API, and on what this process asks of others. Name all files, on all controllers, or none. They
-    are looked at again when they have changed: new connections use what is new, and those that stand are not broken."""
+    """TLS on the HTTP API, between the voters, and on what this process asks of others. Name all files, on all
+    controllers, or none. They are looked at again when they have changed: new connections use what is new, and those
+    that stand are not broken."""
 
     cert_file: Path | None = None
-    """This node's certificate in PEM, with those between it and a CA. It is for the names and addresses in `voters`."""
+    """This node's certificate in PEM, with those between it and a CA. It is for the names and addresses in `voters`,
+    and names this controller by a URI, `quorate://CLUSTER_ID/controller/ID`: by that the other voters know it."""
     key_file: Path | None = None
     """Its key in PEM, without a password, for its owner alone (mode 600)."""
     ca_files: tuple[Path, ...] = ()

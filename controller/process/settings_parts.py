@@ -60,9 +60,7 @@ def default_parts(node_id: int, cluster_id: str) -> ControllerParts:
     return controller_parts(settings, cluster_id, None, None)
 
 
-def tls_files(
-    settings: ControllerSettings, check: Callable[[bytes], object] = lambda certificate: None
-) -> TlsFiles | None:
+def tls_files(settings: ControllerSettings, check: Callable[[bytes], object] | None = None) -> TlsFiles | None:
     """The certificates of a controller; None: it speaks no TLS. ``check``: see ``TlsFiles``.
 
     Raises:

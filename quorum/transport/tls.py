@@ -73,7 +73,7 @@ class TlsChannel:
         return True
 
     def opened(self, data: bytes = b"") -> Iterator[bytes]:
-        """What the peer said, in pieces, once the handshake is through.
+        """The words of the peer, in pieces, once the handshake is through.
 
         Raises:
             ProtocolError: it is not what the peer sent, or the peer has refused this node's certificate.
@@ -91,14 +91,14 @@ class TlsChannel:
             yield piece
 
     def seal(self, data: bytes) -> bytes:
-        """What goes to the wire for ``data``."""
+        """The bytes that go to the wire for ``data``."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._ends.write(rest) :]
         return self.taken()
 
     def taken(self) -> bytes:
-        """What has to be sent: parts of a handshake, an alert, or nothing."""
+        """The bytes that have to be sent: parts of a handshake, an alert, or nothing."""
         return self._to_wire.read()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
-from quorate.controller.process.quorum_tls import controllers_of, quorum_tls
+from quorate.controller.process.quorum_parts import controllers_of, quorum_tls
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.tls import QuorumTls
