@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import trustme
@@ -15,9 +16,15 @@ from quorate.controller.api.tls_files import TlsPaths
 
 
 def node_files(
-    directory: Path, ca: trustme.CA | None, *uris: str, trusts: tuple[trustme.CA, ...], is_expired: bool = False
+    directory: Path,
+    ca: trustme.CA | None,
+    *uris: str,
+    trusts: tuple[trustme.CA, ...],
+    address: str = "127.0.0.1",
+    is_expired: bool = False,
 ) -> TlsPaths:
     """Written for one node. ``ca``: None where the certificate is its own issuer."""
+    names = [x509.IPAddress(ip_address(address)), *(x509.UniformResourceIdentifier(uri) for uri in uris)]
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "node")])
     now = datetime.now(UTC)
@@ -32,7 +39,7 @@ def node_files(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=2))
         .not_valid_after(now + timedelta(days=-1 if is_expired else 30))
-        .add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri) for uri in uris]), False)
+        .add_extension(x509.SubjectAlternativeName(names), False)
         .sign(signs, SHA256())
     )
     directory.mkdir(exist_ok=True)
