@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from quorate.scripts.cluster.local import LocalOptions
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.terminal import exit_codes
 from tests.integration.running_cluster import running_cluster
+from tests.waiting import eventually_sync
 
 END_S = 30.0
 #: Nothing is written but what the test writes.
@@ -23,11 +25,17 @@ def creation(name: str) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)])
 
 
+def _removed(directory: Path) -> bool:
+    shutil.rmtree(directory, ignore_errors=True)
+    return not directory.exists()
+
+
 async def test_controller_whose_directory_was_removed_acknowledges_nothing_more(tmp_path: Path) -> None:
     async with running_cluster(tmp_path / "var", 1, 1, QUIET) as cluster:
         (planned,) = cluster.plan.controllers
         assert not (await cluster.client.create_topics(creation("kept"))).topics[0].error_code
-        shutil.rmtree(controller_directory(cluster.directory, planned))
+        # A file that the controller makes meanwhile is removed by the next try.
+        eventually_sync(partial(_removed, controller_directory(cluster.directory, planned)), "the directory is gone")
         with pytest.raises(QuorateError):
             await cluster.client.create_topics(creation("for-nobody"))
         process = cluster.controllers[planned.id]
