@@ -42,11 +42,6 @@ class FrameReader:
         self.ended = 0
 
     @property
-    def is_between(self) -> bool:
-        """Whether the next byte begins a frame."""
-        return self._held is None and not self._length_begun
-
-    @property
     def under_way(self) -> int:
         """Bytes of a frame that has begun and not ended; 0 where there is none."""
         return len(self._length_begun) if self._held is None else _LENGTH.size + self._filled
