@@ -16,15 +16,23 @@ class ForgetfulLink:
         self.swallowed: set[str] = set()
         self.streams: list[asyncio.StreamWriter] = []
         self.made = 0
+        #: One for each connection that was taken and has not ended.
+        self._serving: set[asyncio.Task[None]] = set()
+        self._is_closed = False
         #: New ones are taken, and nothing passes on them either.
         self.is_down = False
         #: What passes is kept here, too.
         self.keep = bytearray()
 
     async def start(self) -> int:
-        self.server = await asyncio.start_server(self._serve, HOST, 0)
+        self.server = await asyncio.start_server(self._take, HOST, 0)
         port: int = self.server.sockets[0].getsockname()[1]
         return port
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.made += 1
@@ -37,6 +45,9 @@ class ForgetfulLink:
             writer.close()
             return
         self.streams += [writer, to_there]
+        if self._is_closed:
+            writer.transport.abort()
+            to_there.transport.abort()
         await asyncio.gather(self._pass(reader, to_there, f"out {number}"), self._pass(there, writer, f"back {number}"))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, name: str) -> None:
@@ -50,10 +61,14 @@ class ForgetfulLink:
         if name not in self.swallowed:
             writer.close()
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """End every connection, and wait until nobody serves one."""
+        self._is_closed = True
         self.server.close()
         for stream in self.streams:
-            stream.close()
+            stream.transport.abort()
+        if self._serving:
+            await asyncio.wait(self._serving)
 
     def go_down(self) -> None:
         """Nothing passes, on whatever connection."""

@@ -91,7 +91,7 @@ class Voters:
         for runtime in self.runtimes.values():
             await runtime.stop()
         for link in self.links.values():
-            link.close()
+            await link.close()
 
     def _die(self, error: BaseException) -> None:
         raise AssertionError(error)

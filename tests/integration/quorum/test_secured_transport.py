@@ -86,7 +86,7 @@ async def two(low: QuorumTls | None, high: QuorumTls | None) -> AsyncIterator[Tw
     finally:
         for transport in transports.values():
             await transport.close()
-        link.close()
+        await link.close()
 
 
 def _is(look: Callable[[], bool]) -> Callable[[], Awaitable[bool]]:

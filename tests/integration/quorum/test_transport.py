@@ -86,7 +86,7 @@ async def pair() -> AsyncIterator[Pair]:
     finally:
         for transport in transports.values():
             await transport.close()
-        proxy.close()
+        await proxy.close()
 
 
 async def test_idle_connection_stays_and_hands_no_ping_over() -> None:
