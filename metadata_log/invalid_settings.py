@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from reprlib import Repr
 from typing import Any, Final
 
@@ -17,20 +17,36 @@ class InvalidSettings(QuorateError, ValueError):
     """Settings that cannot be used. Names each setting, the value found and the rule."""
 
 
-def problems_in(found: Iterable[Mapping[str, Any]]) -> str:
-    """The sentences for what pydantic found (its ``ErrorDetails``), for an ``InvalidSettings``."""
-    return "; ".join(_sentences(found))
+def problems_in(found: Iterable[Mapping[str, Any]], known: Collection[str] = ()) -> str:
+    """The sentences for what pydantic found (its ``ErrorDetails``), for an ``InvalidSettings``.
+
+    Args:
+        known: names of all settings, ``group.name``: of a name in the wrong place the right one is told.
+    """
+    return "; ".join(_sentences(found, known))
 
 
-def _sentences(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _sentences(found: Iterable[Mapping[str, Any]], known: Collection[str]) -> Iterator[str]:
     for problem in found:
         where = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
-            yield f"{where}: no setting has this name"
+            yield f"{where}: no setting has this name{_right_place(where, known)}"
+        elif problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
+            # There are enough; those that are wrong were not counted, and are told of by themselves.
+            continue
         elif problem["type"] == "missing":
             yield f"{where}: must be set"
         elif problem["type"] == "value_error" and isinstance(problem["input"], dict):
             yield f"{where}: {message}" if where else message
         else:
             yield f"{where}: {message}, not {_SHORT.repr(problem['input'])}"
+
+
+def _right_place(where: str, known: Collection[str]) -> str:
+    """What follows a name that is a setting's elsewhere: in TOML, whatever stands below a [table] belongs to it."""
+    last = where.rpartition(".")[2]
+    if last in known:
+        return f" ({last} has, above the first [table] of a settings file)"
+    meant = next((name for name in known if name.rpartition(".")[2] == last), None)
+    return "" if meant is None else f" ({meant} has, in the table [{meant.rpartition('.')[0]}] of a settings file)"

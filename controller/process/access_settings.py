@@ -59,7 +59,8 @@ class AccessSettings(Group):
         if self.authorizer == "none":
             unused = sorted(self.model_fields_set - {"authorizer"})
             if unused:
-                raise ValueError(f"{', '.join(unused)} are for authorizer acl, and it is none")
+                rule = "set access.authorizer to acl, or leave them out"
+                raise ValueError(f"{', '.join(unused)}: nobody asks for them while authorizer is none: {rule}")
         elif not self.super_users:
             raise ValueError("authorizer acl needs super_users: nobody else may write the first ACL")
         return self

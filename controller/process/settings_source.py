@@ -64,7 +64,9 @@ def load_settings(
     try:
         loaded: S = Loaded()
     except ValidationError as error:
-        raise InvalidSettings(problems_in(error.errors(include_url=False))) from error
+        raise InvalidSettings(
+            problems_in(error.errors(include_url=False), tuple(setting_names(settings_class)))
+        ) from error
     except SettingsError as error:
         raise InvalidSettings(f"{error}: {error.__cause__}") from error
     return loaded

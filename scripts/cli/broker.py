@@ -61,7 +61,7 @@ def broker(
     Exit code 0: all brokers left in order; 1: one failed, or the log cannot be replayed;
     3: no controller could be followed; 4: one left without the controller's word.
 
-    Example: quorate broker --ids 11-14 --controllers 127.0.0.1:18080,127.0.0.1:18081 --racks a,b,a,b
+    Example: quorate broker --ids 11-14 --controllers 127.0.0.1:18081,127.0.0.1:18083 --racks a,b,a,b
     """
     options = {"ids": ids, "controllers": controllers, "racks": racks}
     given = [f"{name}={value}" for name, value in options.items() if value is not None]

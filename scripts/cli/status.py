@@ -51,7 +51,7 @@ def status(
     With --at or --from the verdict is on brokers and partitions: no log says how the quorum was.
     Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller answers.
 
-    Example: quorate status --controllers 127.0.0.1:18080 --watch
+    Example: quorate status --controllers 127.0.0.1:18081 --watch
     """
     if from_path is not None or at is not None:
         if watch:

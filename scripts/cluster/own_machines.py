@@ -22,6 +22,8 @@ from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterS
 
 SECRET_NAME: Final = "secret"
 BROKER_SETTINGS_NAME: Final = "broker.toml"
+#: The last line of a controller's settings.
+_WHAT_MAY_FOLLOW: Final = "# Tables such as [access] can be appended here; names outside of tables stand above them."
 #: Random bytes of a secret that nobody chose.
 _SECRET_BYTES: Final = 32
 
@@ -59,7 +61,7 @@ def write_settings(
     for one in controllers:
         directory = Path(metadata.replace("{id}", str(one.id))).resolve()
         text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME)
-        contents[f"controller-{one.id}.toml"] = str(text)
+        contents[f"controller-{one.id}.toml"] = f"{text}\n{_WHAT_MAY_FOLLOW}\n"
     contents[BROKER_SETTINGS_NAME] = broker_settings_text(voters, home / SECRET_NAME)
     for name in contents:
         if (home / name).exists():

@@ -37,17 +37,9 @@ class ControllerSettingsText:
         lines.append(f"directory = {_text(self.directory)}")
         if self.secret_file is not None:
             lines.append(f"shared_secret_file = {_text(self.secret_file)}")
+        lines += ["voters = [", *(f"    {_voter(voter)}," for voter in self.voters), "]"]
         for name, values in self.groups.items():
             lines += ["", f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
-        for voter in self.voters:
-            lines += [
-                "",
-                "[[voters]]",
-                f"id = {voter.id}",
-                f"quorum = {_text(voter.quorum)}",
-                f"http = {_text(voter.http)}",
-                f"directory_id = {_text(voter.directory_id)}",
-            ]
         return "\n".join(lines) + "\n"
 
 
@@ -55,6 +47,12 @@ def broker_settings_text(voters: Sequence[VoterSettings], secret_file: Path) -> 
     """The settings that all broker processes have in common: whom they ask, and by what secret."""
     urls = ", ".join(_text(voter.http) for voter in voters)
     return f"controllers = [{urls}]\nshared_secret_file = {_text(secret_file)}\n"
+
+
+def _voter(voter: VoterSettings) -> str:
+    """An inline table: a [[voters]] would take in all names that are appended to the file."""
+    addresses = f"quorum = {_text(voter.quorum)}, http = {_text(voter.http)}"
+    return f"{{ id = {voter.id}, {addresses}, directory_id = {_text(voter.directory_id)} }}"
 
 
 def _text(value: str | Path) -> str:

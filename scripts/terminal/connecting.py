@@ -36,7 +36,9 @@ LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a 
 SecretFile = Annotated[
     Path | None,
     typer.Option(
-        envvar="QUORATE_SHARED_SECRET_FILE", help="File with the controllers' shared secret.", show_default=False
+        envvar="QUORATE_SHARED_SECRET_FILE",
+        help="File with the controllers' shared secret, or with the token of who asks.",
+        show_default=False,
     ),
 ]
 Principal = Annotated[
@@ -146,9 +148,13 @@ def _addresses(text: str) -> tuple[str, ...]:
 
 
 def find_secret(file: Path | None) -> bytes | None:
-    """The shared secret, if a file was named."""
+    """The shared secret, or a token, if a file was named.
+
+    Raises:
+        InvalidSettings: the file cannot be used.
+    """
     if file is None:
         return None
     from quorate.controller.process.settings_source import read_secret
 
-    return read_secret(file)
+    return read_secret(file, "--secret-file")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.scripts.cli.clusters.up_cluster import BASE_PORT, CONTROLLERS
 from tests.architecture.source_tree import PACKAGES, REFERENCE, ROOT, refuse
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -88,6 +89,19 @@ def test_files_functions_and_tests_that_pages_name_exist() -> None:
     dead = [f"{page.relative_to(ROOT)} {line}" for page in PAGES for line in missing(page.read_text(encoding="utf-8"))]
 
     refuse(dead, "references that lead nowhere")
+
+
+def test_addresses_that_pages_and_commands_name_are_of_http_ports() -> None:
+    """Ports of `quorate up` alternate: each controller's for the quorum, then the one of its HTTP API."""
+    places = [*PAGES, *(ROOT / "scripts" / "cli").rglob("*.py")]
+    wrong = [
+        f"{place.relative_to(ROOT)}: {found[0]} is a port of the quorum"
+        for place in places
+        for found in re.finditer(r"(?:127\.0\.0\.1|localhost):(\d+)", place.read_text(encoding="utf-8"))
+        if BASE_PORT <= int(found[1]) < BASE_PORT + 2 * CONTROLLERS and (int(found[1]) - BASE_PORT) % 2 == 0
+    ]
+
+    refuse(wrong, "addresses where no HTTP API is")
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -12,7 +12,7 @@ import typer
 
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, FileSource
-from quorate.scripts.cli.logs.image_sources import SCHEME
+from quorate.scripts.cli.logs.image_sources import SCHEMES
 from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import find_controllers
@@ -48,8 +48,8 @@ def places(
         ImageNotAvailable, StorageError: nothing can be read from the files. ApiError: a controller refuses.
     """
     named = list(paths or ())
-    directories = [Path(place) for place in named if not place.startswith(SCHEME)]
-    urls = [place for place in named if place.startswith(SCHEME)]
+    directories = [Path(place) for place in named if not place.startswith(SCHEMES)]
+    urls = [place for place in named if place.startswith(SCHEMES)]
     addresses: Sequence[str] = ()
     with ExitStack() as stack:
         sources: list[AuditSource] = [FileSource(directory) for directory in directories]

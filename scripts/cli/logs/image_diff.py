@@ -14,6 +14,7 @@ import typer
 from quorate.metadata_log.errors import NotController, QuorateError
 from quorate.scripts.cli.logs.image_sources import Source, read_source
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.connecting import SecretFile
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import passed_over_documents
 from quorate.snapshots.difference.difference_entries import Entry, FieldChange, PartDifference
@@ -22,7 +23,8 @@ from quorate.snapshots.difference.image_difference import image_difference
 #: What stands before an entry.
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _SOURCE = (
-    "A metadata directory, segment or checkpoint, or http://HOST:PORT of a controller; then @OFFSET, @TIME or @epoch:N."
+    "A metadata directory, segment or checkpoint, or http://HOST:PORT of a controller (https:// with QUORATE_CA_FILE); "
+    "then @OFFSET, @TIME or @epoch:N."
 )
 
 A = Annotated[str, typer.Argument(metavar="A", help=_SOURCE, show_default=False)]
@@ -40,12 +42,7 @@ def diff(
         int, typer.Option("--limit", min=0, metavar="N", help="Show so many entries of each part at most.")
     ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="The same as one JSON value.")] = False,
-    secret_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="QUORATE_SHARED_SECRET_FILE", help="File with the controllers' shared secret.", show_default=False
-        ),
-    ] = None,
+    secret_file: SecretFile = None,
 ) -> None:
     """Show what differs between two states: of one log at two offsets, of two files, of a file and a cluster.
 

@@ -10,7 +10,8 @@ from quorate.snapshots.checkpoints.moments import Moment, parse_moment
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
 from quorate.snapshots.image.image import MetadataImage
 
-SCHEME: Final = "http://"
+#: An address of a controller, no file, begins with one of them.
+SCHEMES: Final = ("http://", "https://")
 
 
 class Source(NamedTuple):
@@ -23,13 +24,13 @@ class Source(NamedTuple):
 
 
 def read_source(text: str, secret_file: Path | None) -> Source:
-    """The state that ``PATH``, ``PATH@MOMENT``, ``http://HOST:PORT`` or ``http://HOST:PORT@MOMENT`` names.
+    """The state that ``PATH`` or ``http://HOST:PORT`` (https with certificates) names, or one of them and ``@MOMENT``.
 
     Raises:
         InvalidMoment, ImageNotAvailable: nothing is there, or not at this moment. QuorateError: it cannot be read.
     """
     place, moment = _taken_apart(text)
-    if place.startswith(SCHEME):
+    if place.startswith(SCHEMES):
         # Asking a controller takes libraries that looking into a file must not wait for.
         from quorate.scripts.cli.logs.live_image import live_image
 
@@ -40,6 +41,6 @@ def read_source(text: str, secret_file: Path | None) -> Source:
 def _taken_apart(text: str) -> tuple[str, Moment | None]:
     """The place and the moment. A file may have a name with an @ in it."""
     place, at, moment = text.rpartition("@")
-    if not at or (not text.startswith(SCHEME) and Path(text).exists()):
+    if not at or (not text.startswith(SCHEMES) and Path(text).exists()):
         return text, None
     return place, parse_moment(moment)

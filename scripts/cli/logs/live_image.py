@@ -10,7 +10,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
-from quorate.scripts.terminal.connecting import find_secret
+from quorate.scripts.terminal.connecting import find_secret, find_tls
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
@@ -31,7 +31,7 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
 
 
 async def _read(url: str, at: Moment | None, secret: bytes | None) -> MetadataImage:
-    async with ControllerClient([url], shared_secret=secret, timeout_ms=TIMEOUT_MS) as client:
+    async with ControllerClient([url], shared_secret=secret, timeout_ms=TIMEOUT_MS, tls=find_tls()) as client:
         return await _state_at(LiveLog(client, url), at)
 
 

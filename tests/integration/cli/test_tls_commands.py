@@ -27,11 +27,14 @@ async def test_command_asks_whom_it_trusts_and_nobody_else(
     async with stage(1, tls=SpokenTls(lambda: server, lambda: client)) as on:
         ended = await alone("topics", "list", "--controllers", on.urls[0].removeprefix("https://"))
         counted = on.members[1].soft.counters().http_answers
+        compared = await alone("image", "diff", *(f"{on.urls[0]}@1", f"{on.urls[0]}@1"))
     if is_ours:
         assert (ended.code, bool(counted)) == (exit_codes.DONE, True)
+        assert (compared.code, "The states are the same." in compared.out) == (exit_codes.DONE, True)
     else:
         assert (ended.code, counted) == (exit_codes.UNREACHABLE, {})
         assert "its certificate is not to be trusted" in ended.said
+        assert compared.code == exit_codes.UNREACHABLE
 
 
 async def test_certificate_without_its_key_is_a_mistake_of_usage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,10 @@ def private(path: Path, text: str) -> Path:
     ("overrides", "says"),
     [
         (("access.super_users=[]",), "access: authorizer acl needs super_users"),
-        (("access.authorizer=none",), "access: super_users are for authorizer acl"),
+        (
+            ("access.authorizer=none", "access.tokens_file=/etc/tokens"),
+            "access: super_users, tokens_file: nobody asks for them while authorizer is none: set access.authorizer",
+        ),
         (("access.authorizer=rbac",), "access.authorizer"),
         (('access.super_users=["root"]',), "a principal is Type:name"),
         (('access.proxies=["User:"]',), "a principal is Type:name"),

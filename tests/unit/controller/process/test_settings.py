@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 from contextlib import nullcontext
@@ -103,6 +104,11 @@ def test_settings_own_address_is_that_of_the_own_voter_unless_bound_elsewhere(se
         ("quorum.election_timeout_max_ms=600", "election_timeout_max_ms 600 is not above election_timeout_min_ms 700"),
         ("quorum.colour=red", "quorum.colour: no setting has this name"),
         ("colour=red", "colour: no setting has this name"),
+        (
+            "http.node_id=1",
+            "http.node_id: no setting has this name (node_id has, above the first [table] of a settings",
+        ),
+        ("super_users=x", "super_users: no setting has this name (access.super_users has, in the table [access] of a"),
         ("http.body_bytes_max=12", "http.body_bytes_max: Input should be greater than or equal to 1024, not 12"),
         ("http.bind=10.0.0.1:80", "listening on 10.0.0.1:80, no loopback address, needs a shared_secret_file"),
         ("http.bind=here", "http.bind: it must be host:port with a port from 1 to 65535, not 'here'"),
@@ -220,8 +226,23 @@ def test_secret_file_is_looked_at_where_it_lies(tmp_path: Path) -> None:
 
 
 def test_configuration_reference_is_what_the_settings_say() -> None:
-    """`python -m quorate.scripts.generate_configuration_docs` after a change of a setting."""
-    assert PATH.read_text(encoding="utf-8") == make_text()
+    page, made = PATH.read_text(encoding="utf-8").splitlines(), make_text().splitlines()
+    differs = list(difflib.unified_diff(page, made, "docs/configuration.md", "the settings", lineterm="", n=0))
+    again = "python -m quorate.scripts.generate_configuration_docs"
+    assert not differs, "\n".join([f"docs/configuration.md is not what the settings say: run `{again}`", *differs])
+
+
+def test_settings_below_a_table_are_told_where_they_belong_and_nothing_else_is_said(settings_file: Path) -> None:
+    settings_file.write_text(FILE.partition("[quorum]")[0] + 'shared_secret_file = "secret"\n', encoding="utf-8")
+    with pytest.raises(InvalidSettings) as refused:
+        load(settings_file)
+    place = "shared_secret_file has, above the first [table] of a settings file"
+    assert str(refused.value) == f"voters.1.shared_secret_file: no setting has this name ({place})"
+
+
+def test_settings_without_voters_are_refused_for_that(settings_file: Path) -> None:
+    with pytest.raises(InvalidSettings, match="voters: Tuple should have at least 1 item"):
+        load(settings_file, ("voters=[]",))
 
 
 def test_configuration_reference_names_every_setting() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from quorate.scripts.cli.clusters.format import app
 from quorate.scripts.cluster.own_machines import MayHaveRun
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.lost_majority.directory_survey import survey_directory
+
+OPERATIONS = Path(__file__).parents[5] / "docs" / "operations.md"
 
 
 def run(*arguments: str) -> Result:
@@ -47,6 +50,17 @@ def test_settings_of_several_controllers_agree_and_can_be_loaded(tmp_path: Path)
     assert str(loaded[1].voter.http) == "[::2]:8080"
     assert read_secret(loaded[0].shared_secret_file or Path())
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_settings_take_the_table_that_the_page_about_operations_appends(tmp_path: Path) -> None:
+    assert made(tmp_path).exit_code == 0
+    file = tmp_path / "etc" / "controller-1.toml"
+    (snippet,) = re.findall(r"```toml\n(\[access\].*?)```", OPERATIONS.read_text(encoding="utf-8"), flags=re.DOTALL)
+    file.write_text(file.read_text(encoding="utf-8") + snippet, encoding="utf-8")
+    loaded = load_settings(ControllerSettings, file, (), {})
+    assert (loaded.access.authorizer, loaded.access.super_users) == ("acl", ("User:admin",))
+    file.write_text(file.read_text(encoding="utf-8").replace(snippet, 'http.bind = "127.0.0.1:1"\n'), encoding="utf-8")
+    assert str(load_settings(ControllerSettings, file, (), {}).http_bind) == "127.0.0.1:1"
 
 
 def test_settings_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
