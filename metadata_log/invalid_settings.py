@@ -44,7 +44,7 @@ def _sentences(found: Iterable[Mapping[str, Any]], known: Collection[str]) -> It
 
 
 def _right_place(where: str, known: Collection[str]) -> str:
-    """What follows a name that is a setting's elsewhere: in TOML, whatever stands below a [table] belongs to it."""
+    """The place where a name is a setting's: in TOML, whatever stands below a [table] belongs to it."""
     last = where.rpartition(".")[2]
     if last in known:
         return f" ({last} has, above the first [table] of a settings file)"

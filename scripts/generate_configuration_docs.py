@@ -70,7 +70,8 @@ def _groups(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in plain.items():
         element = _element(field)
         if element is not None:
-            yield f"\nEach of `{prefix}{name}` (in TOML an inline table, or a `[[{prefix}{name}]]` below all names outside of tables):\n\n"
+            place = f"`[[{prefix}{name}]]`, which follows all names outside of tables"
+            yield f"\nEach of `{prefix}{name}` (in TOML an inline table, or {place}):\n\n"
             yield _table(element, element.model_fields, "")
     for name, field in model.model_fields.items():
         group = _group(field)
