@@ -5,7 +5,6 @@ Times end in ``_ms``, sizes in ``_bytes``.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, Settin
 
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
+from quorate.metadata_log.loopback import is_loopback
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -152,11 +152,7 @@ class BrokerHttpSettings(BrokerSettingsGroup):
     @field_validator("host")
     @classmethod
     def _check_host(cls, host: str) -> str:
-        try:
-            is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            is_loopback = False
-        if not is_loopback:
+        if not is_loopback(host):
             raise ValueError("it must be a loopback address")
         return host
 

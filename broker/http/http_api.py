@@ -43,7 +43,7 @@ from quorate.broker.http.views import (
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.lifecycle.session import BrokerSession
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
-from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK, is_loopback
+from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
 from quorate.controller.api import headers
@@ -60,6 +60,7 @@ from quorate.controller.api.tls_entrance import (
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
+from quorate.metadata_log.loopback import is_loopback
 from quorate.snapshots.digest import DIGEST_FORM
 
 log = structlog.get_logger(__name__)

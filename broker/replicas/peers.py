@@ -6,7 +6,6 @@ carries the shared secret, if there is one.
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -18,6 +17,7 @@ from quorate.broker.replicas.follower import Address
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
 from quorate.broker.settings import HTTP_LISTENER
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.loopback import is_loopback
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.cluster import BrokerRegistration, ClusterImage
 
@@ -171,11 +171,3 @@ class PeerAddresses:
 def host_and_port(host: str, port: int) -> Address:
     """As in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host, by name or address, is this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -54,10 +54,15 @@ class AccessSettings(Group):
     """Principals who may ask in the name of any other, by X-Quorate-Principal, such as a gateway that has found out who
     its clients are. They are trusted like super users."""
 
+    insecure: bool = False
+    """Addresses beyond loopback may be used without TLS, or without an authorizer: whoever is on the network can read
+    what goes over it, secrets and tokens among it, and change everything. For networks that are trusted with that; the
+    log says so at the start."""
+
     @model_validator(mode="after")
     def _check_authorizer(self) -> Self:
         if self.authorizer == "none":
-            unused = sorted(self.model_fields_set - {"authorizer"})
+            unused = sorted(self.model_fields_set - {"authorizer", "insecure"})
             if unused:
                 rule = "set access.authorizer to acl, or leave them out"
                 raise ValueError(f"{', '.join(unused)}: nobody asks for them while authorizer is none: {rule}")

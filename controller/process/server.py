@@ -81,7 +81,7 @@ async def serve(
     async with AsyncExitStack() as stack:
         beside = await _start(settings, faults, stack)
         log.info("controller.started", node_id=settings.node_id, http=str(settings.http_bind))
-        warn_of_plaintext(settings)
+        warn_of_openness(settings)
         work = partial(_work_when_settled, faults, *beside)
         on_the_side = asyncio.create_task(in_background("start", work, faults))
         stack.push_async_callback(_cancelled, on_the_side)
@@ -90,11 +90,16 @@ async def serve(
         log.info("controller.stopping", node_id=settings.node_id)
 
 
-def warn_of_plaintext(settings: ControllerSettings) -> None:
-    """Say in the log that requests come from other machines as anybody between can read them."""
-    if not settings.tls.is_on and not settings.http_bind.is_loopback:
-        what = "the secret and all answers are readable on the way: set tls.cert_file, tls.key_file and tls.ca_files"
+def warn_of_openness(settings: ControllerSettings) -> None:
+    """Say in the log what `access.insecure` leaves open to other machines."""
+    if settings.http_bind.is_loopback:
+        return
+    if not settings.tls.is_on:
+        what = "secrets and answers are readable on the way: set tls.cert_file, tls.key_file and tls.ca_files"
         log.warning("http.plaintext", http=str(settings.http_bind), why=what)
+    if settings.access.authorizer == "none":
+        what = "whoever has the shared secret may do everything: set access.authorizer and access.super_users"
+        log.warning("http.no_authorizer", http=str(settings.http_bind), why=what)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -6,7 +6,6 @@ A process is told these; what the cluster must agree on (features, voters' direc
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
@@ -17,6 +16,7 @@ from quorate.controller.api.tls_files import TlsPaths, check_paths
 from quorate.controller.process.access_settings import AccessSettings
 from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.ids import uuid_from_text
+from quorate.metadata_log.loopback import is_loopback
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
 ENVIRONMENT_NESTING: Final = "__"
@@ -35,12 +35,7 @@ class Address(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
 
 def parse_address(value: object) -> Address:
@@ -342,7 +337,7 @@ class ControllerSettings(BaseSettings):
     shared_secret_file: Path | None = None
     """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
     least 32 characters, the same on all nodes, for its owner alone (mode 600; root's may be lent to a group with 640).
-    Without it only loopback addresses can be listened on."""
+    Addresses beyond loopback need it, TLS and an authorizer (see `access.insecure`)."""
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
     brokers: BrokerSessionSettings = Field(default_factory=BrokerSessionSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
@@ -374,12 +369,21 @@ class ControllerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_reach(self) -> Self:
-        if self.shared_secret_file is None:
-            for address in (self.voter.quorum, self.http_bind):
-                if not address.is_loopback:
-                    raise ValueError(f"listening on {address}, no loopback address, needs a shared_secret_file")
-            if self.access.authorizer == "acl":
-                raise ValueError("access.authorizer acl needs a shared_secret_file: controllers know each other by it")
+        has_secret = self.shared_secret_file is not None
+        if self.access.authorizer == "acl" and not has_secret:
+            raise ValueError("access.authorizer acl needs a shared_secret_file: controllers know each other by it")
+        addresses = [self.http_bind, *(one for voter in self.voters for one in (voter.quorum, voter.http))]
+        far = next((address for address in addresses if not address.is_loopback), None)
+        if far is None:
+            return self
+        lacking = [] if has_secret else ["shared_secret_file"]
+        exception = ""
+        if not self.access.insecure:
+            lacking += [] if self.tls.is_on else ["tls.cert_file, tls.key_file and tls.ca_files"]
+            lacking += [] if self.access.authorizer == "acl" else ['access.authorizer = "acl" with access.super_users']
+            exception = "; or, where the network is trusted with everything, access.insecure = true"
+        if lacking:
+            raise ValueError(f"{far} is no loopback address, which needs {'; '.join(lacking)}{exception}")
         return self
 
     @property

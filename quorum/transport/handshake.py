@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgpack
 
 from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.loopback import is_loopback
 from quorate.quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
 from quorate.quorum.errors import HandshakeRefused, Superseded
 from quorate.quorum.messages.outbox import Channel
@@ -138,11 +138,5 @@ def check_binding(host: str, secret: bytes) -> None:
     Raises:
         InvalidQuorumConfig: names the address.
     """
-    if secret:
-        return
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    if not is_loopback:
+    if not secret and not is_loopback(host):
         raise InvalidQuorumConfig(f"listening on {host} needs a shared secret; without one only loopback is allowed")

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.identity.bearer_tokens import token_line
+from quorate.controller.process.settings import ControllerSettings, parse_address
 from quorate.controller.process.settings_parts import tls_files
 from quorate.controller.process.settings_source import read_secret
 from quorate.metadata_log.directory.directory import format_directory
@@ -18,13 +19,26 @@ from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from quorate.scripts.cluster.found_controllers import FoundController, ask_each
 from quorate.scripts.cluster.plan import ClusterError
-from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, broker_settings_text
+from quorate.scripts.cluster.settings_text import (
+    ControllerSettingsText,
+    VoterSettings,
+    broker_settings_text,
+    toml_text,
+)
 
 SECRET_NAME: Final = "secret"
 BROKER_SETTINGS_NAME: Final = "broker.toml"
+#: The file by which controllers know tokens, the administrator's token, and the brokers', which is made by hand.
+TOKENS_NAME: Final = "tokens"
+ADMIN_TOKEN_NAME: Final = "admin.token"
+BROKER_TOKEN_NAME: Final = "broker.token"
+#: Where the settings look for certificates and keys of a cluster over machines: that of a controller is its name.
+CA_NAME: Final = "ca.pem"
+CERT_ENDING: Final = ".pem"
+KEY_ENDING: Final = ".key"
 #: The last line of a controller's settings.
-_WHAT_MAY_FOLLOW: Final = "# Tables such as [access] can be appended here; names outside of tables stand above them."
-#: Random bytes of a secret that nobody chose.
+_WHAT_MAY_FOLLOW: Final = "# Further tables can be appended here; names outside of tables stand above them."
+#: Random bytes of a secret or a token, which nobody chose.
 _SECRET_BYTES: Final = 32
 
 
@@ -41,8 +55,20 @@ class NewController:
     http: str
 
 
+def is_far(controllers: Sequence[NewController]) -> bool:
+    """Whether other machines reach them."""
+    addresses = (parse_address(text) for one in controllers for text in (one.quorum, one.http))
+    return not all(address.is_loopback for address in addresses)
+
+
 def write_settings(
-    target: Path, cluster_id: str, controllers: Sequence[NewController], metadata: str
+    target: Path,
+    cluster_id: str,
+    controllers: Sequence[NewController],
+    metadata: str,
+    *,
+    admin: str | None = None,
+    insecure: bool = False,
 ) -> dict[str, Path]:
     """Write a settings file for each controller, one for the brokers, and a secret for all; the files by name.
 
@@ -50,6 +76,9 @@ def write_settings(
 
     Args:
         metadata: path of the metadata directories on their machines; ``{id}`` stands for the controller's id.
+        admin: the principal who may do everything; he gets a token, and everybody else needs one. Where machines reach
+            each other, TLS is in the settings, with files that are not made. None: whoever has the secret may.
+        insecure: without TLS all the same, and whoever is on the network is trusted (`access.insecure`).
 
     Raises:
         ClusterError: one of the files is there already; none of them is written over.
@@ -57,12 +86,18 @@ def write_settings(
     """
     home = target.resolve()
     voters = [VoterSettings(one.id, one.quorum, one.http, new_id()) for one in controllers]
+    has_tls = is_far(controllers) and not insecure
     contents = {SECRET_NAME: f"{secrets.token_urlsafe(_SECRET_BYTES)}\n"}
+    if admin is not None:
+        token = secrets.token_urlsafe(_SECRET_BYTES)
+        contents |= {TOKENS_NAME: f"{token_line(token, admin)}\n", ADMIN_TOKEN_NAME: f"{token}\n"}
     for one in controllers:
         directory = Path(metadata.replace("{id}", str(one.id))).resolve()
-        text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME)
+        groups = _access_group(home, admin, insecure=insecure) | (_tls_group(home, one.id) if has_tls else {})
+        text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME, groups)
         contents[f"controller-{one.id}.toml"] = f"{text}\n{_WHAT_MAY_FOLLOW}\n"
-    contents[BROKER_SETTINGS_NAME] = broker_settings_text(voters, home / SECRET_NAME)
+    shown = home / (SECRET_NAME if admin is None else BROKER_TOKEN_NAME)
+    contents[BROKER_SETTINGS_NAME] = broker_settings_text(voters, shown, home / CA_NAME if has_tls else None)
     for name in contents:
         if (home / name).exists():
             raise ClusterError(
@@ -74,6 +109,19 @@ def write_settings(
         _write_new(home / name, content)
     RealDisk().sync_directory(str(home))
     return {name: home / name for name in contents}
+
+
+def _access_group(home: Path, admin: str | None, *, insecure: bool) -> dict[str, dict[str, str]]:
+    said = {"insecure": "true"} if insecure else {}
+    if admin is not None:
+        tokens = toml_text(home / TOKENS_NAME)
+        said |= {"authorizer": '"acl"', "super_users": f"[{toml_text(admin)}]", "tokens_file": tokens}
+    return {"access": said} if said else {}
+
+
+def _tls_group(home: Path, node: int) -> dict[str, dict[str, str]]:
+    cert, key = (toml_text(home / f"controller-{node}{ending}") for ending in (CERT_ENDING, KEY_ENDING))
+    return {"tls": {"cert_file": cert, "key_file": key, "ca_files": f"[{toml_text(home / CA_NAME)}]"}}
 
 
 def _write_new(path: Path, content: str) -> None:
@@ -107,7 +155,9 @@ def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
 
 
 def _ask_voters(settings: ControllerSettings) -> list[FoundController]:
-    secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
+    # With an authorizer it opens nothing, and is not to be sent.
+    file = settings.shared_secret_file if settings.access.authorizer == "none" else None
+    secret = None if file is None else read_secret(file)
     files = tls_files(settings)
     urls = [settings.tls.url(voter.http) for voter in settings.voters]
     return ask_each(urls, secret, None if files is None else files.as_client)

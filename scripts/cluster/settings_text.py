@@ -33,28 +33,32 @@ class ControllerSettingsText:
     groups: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"node_id = {self.node_id}", f"cluster_id = {_text(self.cluster_id)}"]
-        lines.append(f"directory = {_text(self.directory)}")
+        lines = [f"node_id = {self.node_id}", f"cluster_id = {toml_text(self.cluster_id)}"]
+        lines.append(f"directory = {toml_text(self.directory)}")
         if self.secret_file is not None:
-            lines.append(f"shared_secret_file = {_text(self.secret_file)}")
+            lines.append(f"shared_secret_file = {toml_text(self.secret_file)}")
         lines += ["voters = [", *(f"    {_voter(voter)}," for voter in self.voters), "]"]
         for name, values in self.groups.items():
             lines += ["", f"[{name}]", *(f"{key} = {value}" for key, value in values.items())]
         return "\n".join(lines) + "\n"
 
 
-def broker_settings_text(voters: Sequence[VoterSettings], secret_file: Path) -> str:
-    """The settings that all broker processes have in common: whom they ask, and by what secret."""
-    urls = ", ".join(_text(voter.http) for voter in voters)
-    return f"controllers = [{urls}]\nshared_secret_file = {_text(secret_file)}\n"
+def broker_settings_text(voters: Sequence[VoterSettings], secret_file: Path, ca_file: Path | None) -> str:
+    """The settings that all broker processes have in common: whom they ask, by what secret, and whom they trust.
+
+    ``ca_file`` None: the controllers speak no TLS.
+    """
+    urls = ", ".join(toml_text(voter.http) for voter in voters)
+    tls = "" if ca_file is None else f"\n[tls]\nca_files = [{toml_text(ca_file)}]\n"
+    return f"controllers = [{urls}]\nshared_secret_file = {toml_text(secret_file)}\n{tls}"
 
 
 def _voter(voter: VoterSettings) -> str:
     """An inline table: a [[voters]] would take in all names that are appended to the file."""
-    addresses = f"quorum = {_text(voter.quorum)}, http = {_text(voter.http)}"
-    return f"{{ id = {voter.id}, {addresses}, directory_id = {_text(voter.directory_id)} }}"
+    addresses = f"quorum = {toml_text(voter.quorum)}, http = {toml_text(voter.http)}"
+    return f"{{ id = {voter.id}, {addresses}, directory_id = {toml_text(voter.directory_id)} }}"
 
 
-def _text(value: str | Path) -> str:
+def toml_text(value: str | Path) -> str:
     """A TOML string: what JSON escapes, TOML escapes in the same way."""
     return json.dumps(str(value), ensure_ascii=False)

@@ -11,12 +11,22 @@ from typing import Annotated, Final
 
 import typer
 
+from quorate.controller.decisions.origin import check_principal
 from quorate.controller.process.settings import ControllerSettings, parse_address
 from quorate.controller.process.settings_source import load_settings
-from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.errors import ApiError, InvalidId
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.cluster.own_machines import BROKER_SETTINGS_NAME, NewController, found_directory, write_settings
+from quorate.scripts.cluster.own_machines import (
+    ADMIN_TOKEN_NAME,
+    BROKER_SETTINGS_NAME,
+    BROKER_TOKEN_NAME,
+    TOKENS_NAME,
+    NewController,
+    found_directory,
+    is_far,
+    write_settings,
+)
 from quorate.scripts.terminal.arguments import AsJson
 
 app = typer.Typer(
@@ -28,6 +38,37 @@ _CONTROLLER: Final = re.compile(r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[^@:\s\[\]]+):(
 #: As many as settings take.
 _CONTROLLERS_MAX: Final = 15
 
+NamedControllers = Annotated[
+    list[str],
+    typer.Option(
+        "--controller",
+        metavar="ID@HOST:QUORUM_PORT:HTTP_PORT",
+        help="A controller, and where the others and clients reach it; again for each.",
+    ),
+]
+Target = Annotated[
+    Path, typer.Option("--to", metavar="DIRECTORY", help="Where the files are written, and lie on every machine.")
+]
+MetadataPath = Annotated[
+    str, typer.Option(metavar="PATH", help="Metadata directory on each machine; {id} stands for the controller's id.")
+]
+NewClusterId = Annotated[
+    str | None, typer.Option("--cluster-id", metavar="ID", help="Default: a new one.", show_default=False)
+]
+Admin = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Users need permissions, and User:NAME is the one who may do everything: his token is written beside.",
+        show_default=False,
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure", help="Over machines without TLS: whoever is on the network can read and change everything."
+    ),
+]
 ConfigFile = Annotated[Path, typer.Option("--config", help="The controller's settings, a TOML file.")]
 ClusterId = Annotated[
     str | None,
@@ -37,25 +78,12 @@ ClusterId = Annotated[
 
 @app.command("settings")
 def settings_command(
-    controllers: Annotated[
-        list[str],
-        typer.Option(
-            "--controller",
-            metavar="ID@HOST:QUORUM_PORT:HTTP_PORT",
-            help="A controller, and where the others and clients reach it; again for each.",
-        ),
-    ],
-    target: Annotated[
-        Path,
-        typer.Option("--to", metavar="DIRECTORY", help="Where the files are written, and lie on every machine."),
-    ],
-    metadata: Annotated[
-        str,
-        typer.Option(metavar="PATH", help="Metadata directory on each machine; {id} stands for the controller's id."),
-    ] = "/var/lib/quorate/controller-{id}",
-    cluster_id: Annotated[
-        str | None, typer.Option("--cluster-id", metavar="ID", help="Default: a new one.", show_default=False)
-    ] = None,
+    controllers: NamedControllers,
+    target: Target,
+    metadata: MetadataPath = "/var/lib/quorate/controller-{id}",
+    cluster_id: NewClusterId = None,
+    admin: Admin = None,
+    insecure: Insecure = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the settings of a new cluster: a file for each controller, one for brokers, and their shared secret.
@@ -64,28 +92,52 @@ def settings_command(
     controller's directory, so all controllers must have theirs from here. One, three or five controllers are
     sensible: a majority of them must run.
 
+    Controllers beyond loopback start with TLS and permissions only: --admin says who grants them. The settings name
+    the certificates, CONTROLLER.pem and .key of each and ca.pem of all, which are not made here. --insecure is for
+    networks that are trusted with everything.
+
     Example (then take /etc/quorate to the same place on all three machines):
 
       quorate format settings --to /etc/quorate --controller 1@10.0.0.1:9093:8080 --controller 2@10.0.0.2:9093:8080
-      --controller 3@10.0.0.3:9093:8080
+      --controller 3@10.0.0.3:9093:8080 --admin root
     """
     named = _controllers(controllers)
     wanted = new_id() if cluster_id is None else _checked_id(cluster_id)
     if len(named) > 1 and "{id}" not in metadata and len({one.quorum.rpartition(":")[0] for one in named}) < len(named):
         raise typer.BadParameter("two controllers on one machine need {id} in the path", param_hint="--metadata")
-    files = write_settings(target, wanted, named, metadata)
+    principal = _principal_of(admin)
+    has_tls = is_far(named) and not insecure
+    if principal is None and has_tls:
+        rule = "other machines reach these controllers: say --admin NAME for TLS and permissions, or --insecure"
+        raise typer.BadParameter(rule, param_hint="--admin")
+    files = write_settings(target, wanted, named, metadata, admin=principal, insecure=insecure)
     if as_json:
         document = {"cluster_id": wanted, "files": {name: str(path) for name, path in files.items()}}
         sys.stdout.write(json.dumps(document) + "\n")
         return
     typer.echo(f"Cluster {wanted}: settings of {len(named)} controllers, of brokers, and their secret in {target}.")
-    typer.echo("Take them to the same place on every machine; the secret is for nobody else. First, each on its own:")
-    for one in named:
-        typer.echo(f"  quorate format directory --founding --config {files[f'controller-{one.id}.toml']}")
-    typer.echo("When all of them are made:")
-    for one in named:
-        typer.echo(f"  quorate controller --config {files[f'controller-{one.id}.toml']}")
+    typer.echo("Take them to the same place on every machine; the secret is for nobody else.")
+    if principal is not None:
+        _tell_of_tokens(principal, target.resolve())
+    if has_tls:
+        typer.echo(f"Controllers and whoever asks them speak TLS, with certificates in {target} that settings name.")
+    _tell_what_is_next([file for name, file in files.items() if name.startswith("controller-")])
     typer.echo(f"  quorate broker --config {files[BROKER_SETTINGS_NAME]} --ids 11")
+
+
+def _tell_of_tokens(admin: str, home: Path) -> None:
+    typer.echo(f"{admin} may do everything, and asks with --secret-file {home / ADMIN_TOKEN_NAME}.")
+    typer.echo("Brokers have a token of their own, which is made so (umask 077):")
+    typer.echo(f"  quorate bearer-tokens add Broker:11 --file {home / TOKENS_NAME} > {home / BROKER_TOKEN_NAME}")
+
+
+def _tell_what_is_next(files: list[Path]) -> None:
+    typer.echo("First, each on its own:")
+    for file in files:
+        typer.echo(f"  quorate format directory --founding --config {file}")
+    typer.echo("When all of them are made:")
+    for file in files:
+        typer.echo(f"  quorate controller --config {file}")
 
 
 @app.command("directory")
@@ -124,6 +176,15 @@ def directory_command(
         return
     typer.echo(f"{settings.directory} is ready: controller {settings.node_id} of cluster {id_}.")
     typer.echo(f"Start it: quorate controller --config {config}")
+
+
+def _principal_of(admin: str | None) -> str | None:
+    if admin is None:
+        return None
+    try:
+        return check_principal(f"User:{admin}")
+    except ApiError as error:
+        raise typer.BadParameter(error.message, param_hint="--admin") from None
 
 
 def _controllers(texts: list[str]) -> list[NewController]:

@@ -110,7 +110,7 @@ def test_settings_own_address_is_that_of_the_own_voter_unless_bound_elsewhere(se
         ),
         ("super_users=x", "super_users: no setting has this name (access.super_users has, in the table [access] of a"),
         ("http.body_bytes_max=12", "http.body_bytes_max: Input should be greater than or equal to 1024, not 12"),
-        ("http.bind=10.0.0.1:80", "listening on 10.0.0.1:80, no loopback address, needs a shared_secret_file"),
+        ("http.bind=10.0.0.1:80", "10.0.0.1:80 is no loopback address, which needs shared_secret_file; tls.cert_file"),
         ("http.bind=here", "http.bind: it must be host:port with a port from 1 to 65535, not 'here'"),
         (
             'voters=[{id=1,quorum="a:1",http="a:2"}]',
@@ -122,7 +122,7 @@ def test_settings_own_address_is_that_of_the_own_voter_unless_bound_elsewhere(se
         ),
         (
             'voters=[{id=1,quorum="a:1",http="[::1]:1",directory_id="AAAAAAAAAAAAAAAAAAAAZQ"}]',
-            "listening on a:1, no loopback address, needs a shared_secret_file",
+            "a:1 is no loopback address, which needs shared_secret_file; tls.cert_file",
         ),
         ('voters=[{id=1,quorum="a:1",http="a:2",directory_id="x"}]', "is no uuid"),
         ("logging.level=loud", "logging.level: Input should be 'debug', 'info', 'warning' or 'error', not 'loud'"),

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from quorate.broker.settings import BrokerSettings
+from quorate.controller.process.access_parts import TokensFile
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings, read_secret
 from quorate.metadata_log.directory.directory import MetadataDirectory
@@ -40,7 +42,7 @@ def directory(path: Path, *options: str) -> Result:
 
 def test_settings_of_several_controllers_agree_and_can_be_loaded(tmp_path: Path) -> None:
     named = [word for n in (3, 1, 2) for word in ("--controller", f"{n}@[::{n}]:9093:8080")]
-    written = json.loads(run("settings", "--to", str(tmp_path), *named, "--json").stdout)
+    written = json.loads(run("settings", "--to", str(tmp_path), *named, "--insecure", "--json").stdout)
     loaded = [load_settings(ControllerSettings, tmp_path / f"controller-{n}.toml", (), {}) for n in (1, 2, 3)]
     assert [one.node_id for one in loaded] == [1, 2, 3]
     assert {one.cluster_id for one in loaded} == {written["cluster_id"]}
@@ -61,6 +63,42 @@ def test_settings_take_the_table_that_the_page_about_operations_appends(tmp_path
     assert (loaded.access.authorizer, loaded.access.super_users) == ("acl", ("User:admin",))
     file.write_text(file.read_text(encoding="utf-8").replace(snippet, 'http.bind = "127.0.0.1:1"\n'), encoding="utf-8")
     assert str(load_settings(ControllerSettings, file, (), {}).http_bind) == "127.0.0.1:1"
+
+
+def test_settings_with_an_administrator_load_and_know_his_token_and_no_secret_lies_open(tmp_path: Path) -> None:
+    named = [word for n in (1, 2, 3) for word in ("--controller", f"{n}@10.0.0.{n}:9093:8080")]
+    written = run("settings", "--to", str(tmp_path), *named, "--admin", "root")
+    assert written.exit_code == 0, written.output
+    one = load_settings(ControllerSettings, tmp_path / "controller-1.toml", (), {})
+    assert (one.access.authorizer, one.access.super_users, one.access.insecure) == ("acl", ("User:root",), False)
+    assert one.tls.paths.cert_file == tmp_path / "controller-1.pem"
+    token = (tmp_path / "admin.token").read_text().strip()
+    found = TokensFile(one.access.tokens_file).find(token)
+    assert found is not None
+    assert found.principal == "User:root"
+    assert token not in written.output
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    brokers = load_settings(BrokerSettings, tmp_path / "broker.toml", ("ids=11",), {})
+    assert (brokers.shared_secret_file, brokers.tls.ca_files) == (tmp_path / "broker.token", (tmp_path / "ca.pem",))
+
+
+def test_settings_on_loopback_have_an_administrator_where_one_is_named_and_no_tls(tmp_path: Path) -> None:
+    assert made(tmp_path, "--admin", "root").exit_code == 0
+    one = load_settings(ControllerSettings, tmp_path / "etc" / "controller-1.toml", (), {})
+    assert (one.access.authorizer, one.tls.is_on) == ("acl", False)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [((), "say --admin NAME for TLS and permissions, or --insecure"), (("--admin", ""), "a principal is Type:name")],
+)
+def test_settings_over_machines_are_not_written_before_it_is_said_who_may_do_what(
+    tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    refused = run("settings", "--to", str(tmp_path / "etc"), "--controller", "1@10.0.0.1:9093:8080", *options)
+    assert refused.exit_code == 2
+    assert says in " ".join(refused.output.replace("│", " ").split())
+    assert not (tmp_path / "etc").exists()
 
 
 def test_settings_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
