@@ -27,6 +27,10 @@ class NodeIdentity:
     def __str__(self) -> str:
         return f"{self.role}/{','.join(map(str, sorted(self.ids)))}"
 
+    def uris(self, cluster_id: str) -> tuple[str, ...]:
+        """The URIs by which a certificate names it, in the order of its ids."""
+        return tuple(f"quorate://{cluster_id}/{self.role}/{id_}" for id_ in sorted(self.ids))
+
     @classmethod
     def parse(cls, text: str) -> NodeIdentity | None:
         """The node of a text like ``broker/11,12``; None: it names none."""

@@ -195,6 +195,12 @@ def _bearer_tokens(app: typer.Typer) -> None:
     app.add_typer(bearer_tokens.app, name="bearer-tokens")
 
 
+def _certs(app: typer.Typer) -> None:
+    from quorate.scripts.cli.access import certs
+
+    app.add_typer(certs.app, name="certs")
+
+
 def _format(app: typer.Typer) -> None:
     import_lean_client()
     from quorate.scripts.cli.clusters import format as format_commands
@@ -297,6 +303,9 @@ _COMMANDS: Final = {
         _bearer_tokens,
         "Give principals tokens, by which controllers with `access.authorizer = acl` know who asks.",
         _ACCESS,
+    ),
+    "certs": _Command(
+        _certs, "A CA and certificates for controllers, brokers and clients: make, renew and look at them.", _ACCESS
     ),
     "image": _Command(_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES),
     "snapshot": _Command(_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),

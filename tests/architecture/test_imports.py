@@ -115,8 +115,8 @@ LIBRARIES = {
         "py4j", "pyarrow", "pyspark",
     },
     "scripts": {
-        "aiohttp", "msgpack", "numpy", "packaging", "pydantic", "pydantic_core", "pydantic_settings", "rich",
-        "structlog", "typer", "uvloop",
+        "aiohttp", "cryptography", "msgpack", "numpy", "packaging", "pydantic", "pydantic_core", "pydantic_settings",
+        "rich", "structlog", "typer", "uvloop",
     },
 }  # fmt: skip
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
-
-import trustme
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsPaths
+from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair, Validity
+from quorate.scripts.certificates.certificate_files import write_whole
+from quorate.scripts.certificates.holders import CertificateHolder
+
+_CENTURY_DAYS = 36_500
+_DAYS = 30
 
 
 class SpokenTls(NamedTuple):
@@ -27,45 +32,63 @@ NO_TLS = SpokenTls()
 
 
 @cache
-def authority(name: str = "ours") -> trustme.CA:
+def authority(name: str = "ours") -> CertificateAuthority:
     """A CA; the same name is the same CA."""
-    return trustme.CA(organization_name=name, key_type=trustme.KeyType.ECDSA)
+    return CertificateAuthority.make(name, Validity.of(_CENTURY_DAYS))
 
 
-def issued(ca: trustme.CA, *names: str, is_expired: bool = False, common_name: str | None = None) -> trustme.LeafCert:
-    """A certificate for names and addresses."""
-    ends = datetime.now(UTC) - timedelta(hours=1) if is_expired else None
-    kind = trustme.KeyType.ECDSA
-    return ca.issue_cert(*names, common_name=common_name, not_after=ends, key_type=kind)
+def issued(
+    ca: CertificateAuthority,
+    *hosts: str,
+    uris: Sequence[str] = (),
+    is_expired: bool = False,
+    ends: datetime | None = None,
+    common_name: str = "somebody",
+) -> KeyPair:
+    """A certificate for names and addresses, and perhaps URIs."""
+    validity = Validity.of(-0.01 if is_expired else _DAYS)
+    return ca.issue(
+        CertificateHolder("", common_name, hosts, tuple(uris)), Validity(validity.begins, ends or validity.ends)
+    )
 
 
 def server_context(
-    certificate: trustme.LeafCert, clients: trustme.CA | None = None, *, wants: ssl.VerifyMode = ssl.CERT_NONE
+    certificate: KeyPair, clients: CertificateAuthority | None = None, *, wants: ssl.VerifyMode = ssl.CERT_NONE
 ) -> ssl.SSLContext:
     """Of a server that shows ``certificate``; ``clients``: the CA of those it wants one of."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    certificate.configure_cert(context)
+    _show(context, certificate)
     if clients is not None:
-        clients.configure_trust(context)
+        _trust(context, clients)
     context.verify_mode = wants
     return context
 
 
-def client_context(trusted: Sequence[trustme.CA], certificate: trustme.LeafCert | None = None) -> ssl.SSLContext:
+def client_context(trusted: Sequence[CertificateAuthority], certificate: KeyPair | None = None) -> ssl.SSLContext:
     """Of a client that trusts ``trusted`` and nobody else."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for ca in trusted:
-        ca.configure_trust(context)
+        _trust(context, ca)
     if certificate is not None:
-        certificate.configure_cert(context)
+        _show(context, certificate)
     return context
 
 
-def written(directory: Path, ca: trustme.CA, certificate: trustme.LeafCert) -> TlsPaths:
+def written(directory: Path, certificate: KeyPair, *trusted: CertificateAuthority) -> TlsPaths:
     """The files of one process, as its settings name them."""
-    paths = TlsPaths(directory / "cert.pem", directory / "key.pem", (directory / "ca.pem",))
-    (directory / "cert.pem").write_bytes(b"".join(blob.bytes() for blob in certificate.cert_chain_pems))
-    (directory / "key.pem").touch(0o600)
-    (directory / "key.pem").write_bytes(certificate.private_key_pem.bytes())
-    ca.cert_pem.write_to_path(str(directory / "ca.pem"))
-    return paths
+    directory.mkdir(exist_ok=True)
+    trusts = b"".join(ca.pair.certificate for ca in trusted)
+    write_whole(directory, {"cert.pem": certificate.certificate, "key.pem": certificate.key, "ca.pem": trusts})
+    return TlsPaths(directory / "cert.pem", directory / "key.pem", (directory / "ca.pem",))
+
+
+def _trust(context: ssl.SSLContext, ca: CertificateAuthority) -> None:
+    context.load_verify_locations(cadata=ca.pair.certificate.decode())
+
+
+def _show(context: ssl.SSLContext, certificate: KeyPair) -> None:
+    # The library takes them from files alone.
+    with TemporaryDirectory() as directory:
+        paths = written(Path(directory), certificate)
+        assert paths.cert_file is not None
+        context.load_cert_chain(paths.cert_file, paths.key_file)

@@ -21,7 +21,7 @@ OURS, FOREIGN, HOST = authority(), authority("foreign"), "127.0.0.1"
 
 
 def tls_settings(directory: Path) -> BrokerTlsSettings:
-    paths = written(directory, OURS, issued(OURS, HOST))
+    paths = written(directory, issued(OURS, HOST), OURS)
     return BrokerTlsSettings(cert_file=paths.cert_file, key_file=paths.key_file, ca_files=tuple(paths.ca_files))
 
 
@@ -70,7 +70,7 @@ async def test_brokers_tell_nothing_to_controllers_that_they_do_not_trust(tmp_pa
 
 
 def test_certificate_that_nobody_would_trust_is_refused_at_the_start(tmp_path: Path) -> None:
-    paths = written(tmp_path, FOREIGN, issued(OURS, HOST))
+    paths = written(tmp_path, issued(OURS, HOST), FOREIGN)
     settings = BrokerTlsSettings(cert_file=paths.cert_file, key_file=paths.key_file, ca_files=tuple(paths.ca_files))
     with pytest.raises(InvalidTlsFiles, match="the certificate is not of one of the CAs"):
         settings.load()

@@ -19,7 +19,7 @@ async def test_command_asks_whom_it_trusts_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ours: bool
 ) -> None:
     ours = authority()
-    paths = written(tmp_path, ours if is_ours else authority("foreign"), issued(ours, "somebody"))
+    paths = written(tmp_path, issued(ours), ours if is_ours else authority("foreign"))
     monkeypatch.setenv("QUORATE_CA_FILE", str(tmp_path / "ca.pem"))
     monkeypatch.setenv("QUORATE_CERT_FILE", str(paths.cert_file))
     monkeypatch.setenv("QUORATE_KEY_FILE", str(paths.key_file))

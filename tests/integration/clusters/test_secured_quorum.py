@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import trustme
 
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
@@ -17,23 +16,23 @@ from quorate.controller.protocol.quotas import (
     AlterQuotaOp,
     QuotaEntityPart,
 )
-from tests.integration.made_certificates import authority
-from tests.integration.node_certificates import node_files
+from quorate.scripts.certificates.authority import CertificateAuthority
+from tests.integration.made_certificates import authority, issued, written
 from tests.integration.own_machines import READY_S, OwnMachines, own_machines
 from tests.waiting import eventually
 
 OLD, NEW = authority("old"), authority("new")
 
 
-def give_certificates(cluster: OwnMachines, issuer: trustme.CA, *trusts: trustme.CA) -> dict[int, TlsPaths]:
+def give_certificates(
+    cluster: OwnMachines, issuer: CertificateAuthority, *trusts: CertificateAuthority
+) -> dict[int, TlsPaths]:
     """To every controller."""
     return {
-        node: node_files(
+        node: written(
             cluster.home / f"tls-{node}",
-            issuer,
-            f"quorate://{cluster.cluster_id}/controller/{node}",
-            trusts=trusts,
-            address=f"127.0.0.{node}",
+            issued(issuer, f"127.0.0.{node}", uris=[f"quorate://{cluster.cluster_id}/controller/{node}"]),
+            *trusts,
         )
         for node in cluster.controllers
     }
@@ -95,7 +94,11 @@ async def test_ca_of_a_quorum_changes_under_writes_and_nobody_is_elected(tmp_pat
     """All trust the new CA, too; then all have certificates of it; then the old one is forgotten. Nobody is restarted
     but one standby each time, to meet the others with what they have by then.
     """
-    steps: Sequence[tuple[trustme.CA, Sequence[trustme.CA]]] = ((OLD, (OLD, NEW)), (NEW, (OLD, NEW)), (NEW, (NEW,)))
+    steps: Sequence[tuple[CertificateAuthority, Sequence[CertificateAuthority]]] = (
+        (OLD, (OLD, NEW)),
+        (NEW, (OLD, NEW)),
+        (NEW, (NEW,)),
+    )
     async with own_machines(tmp_path) as cluster:
         name_certificates(cluster, paths := give_certificates(cluster, OLD, OLD))
         for node in cluster.controllers:

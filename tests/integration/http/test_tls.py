@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-import trustme
 import uvloop
 from cryptography import x509
 
@@ -17,6 +16,7 @@ from quorate.controller.api.tls_entrance import OpenDoor, TlsEntrance, certifica
 from quorate.controller.client.connection import Connection, NoAnswer, NotAController, NotSent, Request
 from quorate.controller.client.pending_session import PendingSession
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair
 from tests.default_parts import node_limits
 from tests.integration.http.test_express import NAMED, TOPICS, Client, in_lane, new_topics, request
 from tests.integration.http_stage import Stage, stage
@@ -95,7 +95,7 @@ async def test_standby_passes_nothing_on_to_whom_it_does_not_trust() -> None:
     ids=["another name", "another CA", "expired"],
 )
 async def test_client_sends_nothing_to_a_server_that_it_does_not_trust(
-    shown: trustme.LeafCert, trusted: trustme.CA, reason: str
+    shown: KeyPair, trusted: CertificateAuthority, reason: str
 ) -> None:
     async with stage(1, tls=spoken(server_context(shown))) as on:
         said = await refused(on, client_context([trusted]))
@@ -123,7 +123,7 @@ async def test_client_without_the_certificate_that_is_wanted_is_told_so() -> Non
     ids=["another CA", "expired"],
 )
 async def test_certificate_of_a_client_that_is_not_to_be_trusted_is_refused_in_the_handshake(
-    certificate: trustme.LeafCert,
+    certificate: KeyPair,
 ) -> None:
     server = server_context(issued(OURS, HOST), OURS, wants=ssl.CERT_OPTIONAL)
     async with stage(1, tls=spoken(server)) as on:

@@ -18,10 +18,10 @@ from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.tls import QuorumTls
 from quorate.quorum.transport.transport import PeerTransport
+from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair
 from quorate.scripts.cluster.ports import free_ports
 from tests.integration.forgetful_link import HOST, ForgetfulLink
-from tests.integration.made_certificates import authority
-from tests.integration.node_certificates import node_files
+from tests.integration.made_certificates import authority, issued, written
 from tests.integration.quorum.transport_stage import Node, config
 from tests.integration.quorum_stranger import SECRET
 from tests.waiting import eventually
@@ -47,7 +47,7 @@ def unchecked(paths: TlsPaths) -> QuorumTls:
         context = ssl.SSLContext(protocol)
         assert paths.cert_file is not None
         context.load_cert_chain(paths.cert_file, paths.key_file)
-        OURS.configure_trust(context)
+        context.load_verify_locations(cadata=OURS.pair.certificate.decode())
         context.check_hostname = False
         context.verify_mode = ssl.CERT_REQUIRED
         contexts.append(context)
@@ -55,8 +55,12 @@ def unchecked(paths: TlsPaths) -> QuorumTls:
     return QuorumTls(lambda: server, lambda: client, controllers_of("c"))
 
 
+def named(issuer: CertificateAuthority, *uris: str, is_expired: bool = False) -> KeyPair:
+    return issued(issuer, HOST, uris=uris, is_expired=is_expired)
+
+
 def good(directory: Path, node_id: int) -> QuorumTls:
-    return secured(node_files(directory / f"good-{node_id}", OURS, uri("controller", node_id), trusts=(OURS,)))
+    return secured(written(directory / f"good-{node_id}", named(OURS, uri("controller", node_id)), OURS))
 
 
 @dataclass
@@ -159,8 +163,9 @@ async def test_certificate_that_makes_no_voter_is_refused_by_name_on_either_side
         "another cluster": [uri("controller", bad, "d")],
         "another controller": [uri("controller", 3)],
     }.get(made, [uri("controller", bad)])
-    issuer = {"foreign": FOREIGN, "self-signed": None}.get(made, OURS)
-    files = node_files(tmp_path / "bad", issuer, *uris, trusts=(OURS,), is_expired=made == "expired")
+    issuer = FOREIGN if made == "foreign" else OURS
+    own = FOREIGN.pair if made == "self-signed" else named(issuer, *uris, is_expired=made == "expired")
+    files = written(tmp_path / "bad", own, OURS)
     tls = {bad: unchecked(files), ok: good(tmp_path, ok)}
     with caplog.at_level(logging.WARNING):
         async with two(tls[1], tls[2]) as both:
@@ -191,8 +196,8 @@ async def test_ca_and_certificates_change_while_a_connection_stands_and_the_next
     new = authority("new")
     clock = 0.0
 
-    def loaded(node_id: int, issuer: object, *trusts: object) -> TlsPaths:
-        return node_files(tmp_path / str(node_id), issuer, uri("controller", node_id), trusts=trusts)  # type: ignore[arg-type]
+    def loaded(node_id: int, issuer: CertificateAuthority, *trusts: CertificateAuthority) -> TlsPaths:
+        return written(tmp_path / str(node_id), named(issuer, uri("controller", node_id)), *trusts)
 
     files = {node_id: TlsFiles(loaded(node_id, OURS, OURS), is_server=True, clock=lambda: clock) for node_id in (1, 2)}
     async with two(quorum_tls(files[1], "c"), quorum_tls(files[2], "c")) as both:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import trustme
 
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
+from quorate.scripts.certificates.authority import KeyPair
 from tests.integration.made_certificates import authority, issued, written
 
 OURS, FOREIGN = authority(), authority("foreign")
@@ -30,7 +30,7 @@ def load(paths: TlsPaths, clock: Clock | None = None) -> TlsFiles:
 
 def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
     ends = datetime.now(UTC) + timedelta(days=3)
-    files = load(written(tmp_path, OURS, OURS.issue_cert(HOST, not_after=ends)))
+    files = load(written(tmp_path, issued(OURS, HOST, ends=ends), OURS))
     assert files.expires_at == int(ends.timestamp())
 
 
@@ -50,16 +50,16 @@ def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
         (issued(OURS, HOST), lambda at: (at / "cert.pem").write_text("no PEM"), "cert.pem"),
         (
             issued(OURS, HOST),
-            lambda at: issued(OURS, HOST).private_key_pem.write_to_path(str(at / "key.pem")),
+            lambda at: (at / "key.pem").write_bytes(issued(OURS, HOST).key),
             "the key is not that of the certificate",
         ),
     ],
     ids=["expired", "another CA", "open key", "no key", "huge", "no CA", "no certificate", "another key"],
 )
 def test_what_cannot_be_used_is_refused_by_name(
-    tmp_path: Path, certificate: trustme.LeafCert, damage: Callable[[Path], object], says: str
+    tmp_path: Path, certificate: KeyPair, damage: Callable[[Path], object], says: str
 ) -> None:
-    paths = written(tmp_path, OURS, certificate)
+    paths = written(tmp_path, certificate, OURS)
     damage(tmp_path)
     with pytest.raises(InvalidTlsFiles) as error:
         load(paths)
@@ -74,7 +74,7 @@ def test_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path: Pat
         load_pem_private_key,
     )
 
-    paths = written(tmp_path, OURS, issued(OURS, HOST))
+    paths = written(tmp_path, issued(OURS, HOST), OURS)
     key = load_pem_private_key((tmp_path / "key.pem").read_bytes(), None)
     locked = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"word"))
     (tmp_path / "key.pem").write_bytes(locked)
@@ -84,17 +84,17 @@ def test_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path: Pat
 
 def test_changed_files_are_used_and_those_that_cannot_be_are_not(tmp_path: Path) -> None:
     clock = Clock()
-    files = load(written(tmp_path, OURS, issued(OURS, HOST)), clock)
+    files = load(written(tmp_path, issued(OURS, HOST), OURS), clock)
     first = files.as_server()
     clock.now += 10
     assert files.as_server() is first
 
-    written(tmp_path, OURS, issued(FOREIGN, HOST))
+    written(tmp_path, issued(FOREIGN, HOST), OURS)
     clock.now += 10
     assert files.as_server() is first
     assert "unable to get local issuer certificate" in str(files.trouble)
 
-    written(tmp_path, OURS, issued(OURS, HOST))
+    written(tmp_path, issued(OURS, HOST), OURS)
     clock.now += 0.5
     assert files.as_server() is first, "the files were looked at a moment ago"
     clock.now += 1

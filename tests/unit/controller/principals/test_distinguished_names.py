@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
+from datetime import UTC, datetime
 
 import pytest
-import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from quorate.controller.principals.der import BadDer, object_identifier
 from quorate.controller.principals.distinguished_names import (
@@ -44,9 +48,16 @@ def test_value_that_is_no_text_is_hexadecimal() -> None:
 
 
 def test_subject_of_a_certificate_is_found_behind_its_issuer() -> None:
-    authority = trustme.CA(organization_name="the authority")
-    issued = authority.issue_cert("localhost", common_name="ana", organization_name="x,y", organization_unit_name="ops")
-    certificate = ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    parts = (
+        (NameOID.ORGANIZATION_NAME, "x,y"),
+        (NameOID.ORGANIZATIONAL_UNIT_NAME, "ops"),
+        (NameOID.COMMON_NAME, "ana"),
+    )
+    subject = x509.Name([x509.NameAttribute(kind, value) for kind, value in parts])
+    issuer = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "the authority")])
+    builder = x509.CertificateBuilder(issuer, subject, key.public_key(), 1, now, now)
+    certificate = builder.sign(key, SHA256()).public_bytes(Encoding.DER)
 
     assert certificate_name(certificate) == "CN=ana,OU=ops,O=x\\,y"
 

@@ -11,7 +11,7 @@ from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import ProcessFaults
 from quorate.controller.process.certificate_watch import CertificateWatch
-from tests.integration.made_certificates import authority, written
+from tests.integration.made_certificates import authority, issued, written
 
 DAY_S = 86_400.0
 
@@ -26,7 +26,7 @@ DAY_S = 86_400.0
 )
 def test_end_is_told_two_weeks_before(tmp_path: Path, days_left: int, says: list[str]) -> None:
     ends, ours = datetime(2099, 1, 31, tzinfo=UTC), authority()
-    files = TlsFiles(written(tmp_path, ours, ours.issue_cert("127.0.0.1", not_after=ends)), is_server=True)
+    files = TlsFiles(written(tmp_path, issued(ours, "127.0.0.1", ends=ends), ours), is_server=True)
     counters = Counters()
     faults = ProcessFaults(counters)
     CertificateWatch(files, faults, counters).look(files, (ends - timedelta(days=days_left)).timestamp())
@@ -37,7 +37,7 @@ def test_end_is_told_two_weeks_before(tmp_path: Path, days_left: int, says: list
 def test_changed_files_that_cannot_be_used_are_told_until_they_can(tmp_path: Path) -> None:
     ours = authority()
     now = 0.0
-    paths = written(tmp_path, ours, ours.issue_cert("127.0.0.1"))
+    paths = written(tmp_path, issued(ours, "127.0.0.1"), ours)
     files = TlsFiles(paths, is_server=True, clock=lambda: now)
     faults = ProcessFaults(Counters())
     watch = CertificateWatch(files, faults, Counters())

@@ -8,8 +8,7 @@ import pytest
 
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles
 from quorate.controller.process.quorum_parts import own_certificate_check
-from tests.integration.made_certificates import authority
-from tests.integration.node_certificates import node_files
+from tests.integration.made_certificates import authority, issued, written
 
 OURS = authority()
 
@@ -26,17 +25,17 @@ OURS = authority()
 def test_certificate_of_somebody_else_keeps_a_controller_from_starting(
     tmp_path: Path, uris: list[str], says: str
 ) -> None:
-    paths = node_files(tmp_path, OURS, *uris, trusts=(OURS,))
+    paths = written(tmp_path, issued(OURS, "127.0.0.1", uris=uris), OURS)
     with pytest.raises(InvalidTlsFiles, match=says):
         TlsFiles(paths, is_server=True, check=own_certificate_check("c", 1))
 
 
 def test_changed_certificate_of_somebody_else_is_not_taken(tmp_path: Path) -> None:
     now = 0.0
-    paths = node_files(tmp_path, OURS, "quorate://c/controller/1", trusts=(OURS,))
+    paths = written(tmp_path, issued(OURS, "127.0.0.1", uris=["quorate://c/controller/1"]), OURS)
     files = TlsFiles(paths, is_server=True, check=own_certificate_check("c", 1), clock=lambda: now)
     used = files.as_peer_server()
-    node_files(tmp_path, OURS, "quorate://c/controller/2", trusts=(OURS,))
+    written(tmp_path, issued(OURS, "127.0.0.1", uris=["quorate://c/controller/2"]), OURS)
     now = 10.0
 
     assert files.as_peer_server() is used
