@@ -16,6 +16,8 @@ from structlog.typing import EventDict, WrappedLogger
 _RECORD_FIELDS: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
 #: What ``render_to_log_kwargs`` hands on as arguments.
 _ARGUMENTS: Final = frozenset({"exc_info", "stack_info"})
+#: The field with a traceback (``metadata_log.tracebacks``).
+_TRACEBACK: Final = "exception"
 
 
 class LibraryLog:
@@ -33,19 +35,19 @@ class LibraryLog:
         """Something that an operator should look at if it lasts."""
         self._say("warning", event, None, fields)
 
-    def error(self, event: str, *, exc_info: BaseException, **fields: object) -> None:
-        """Something that somebody has to mend; with its traceback."""
-        self._say("error", event, exc_info, fields)
+    def error(self, event: str, *, exception: str, **fields: object) -> None:
+        """Something that somebody has to mend; with its traceback, as text."""
+        self._say("error", event, exception, fields)
 
-    def _say(self, severity: str, event: str, error: BaseException | None, fields: dict[str, object]) -> None:
+    def _say(self, severity: str, event: str, exception: str | None, fields: dict[str, object]) -> None:
         if structlog.is_configured():
             say = getattr(self._structured, severity)
-            say(event, **fields, **({} if error is None else {"exc_info": error}))
+            say(event, **fields, **({} if exception is None else {_TRACEBACK: exception}))
             return
         level = logging.getLevelNamesMapping()[severity.upper()]
         if self._plain.isEnabledFor(level):
             said = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
-            self._plain.log(level, "%s", said, exc_info=error)
+            self._plain.log(level, "%s", said if exception is None else f"{said}\n{exception}")
 
 
 def log_to_the_program() -> None:
@@ -55,10 +57,22 @@ def log_to_the_program() -> None:
     """
     if not structlog.is_configured():
         structlog.configure(
-            processors=[structlog.stdlib.add_log_level, _rename_fields, structlog.stdlib.render_to_log_kwargs],
+            processors=[
+                structlog.stdlib.add_log_level,
+                _tell_traceback,
+                _rename_fields,
+                structlog.stdlib.render_to_log_kwargs,
+            ],
             wrapper_class=structlog.stdlib.BoundLogger,
             logger_factory=structlog.stdlib.LoggerFactory(),
         )
+
+
+def _tell_traceback(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """A field of a record is shown by nobody who does not know of it."""
+    if _TRACEBACK in event:
+        event["event"] = f"{event['event']}\n{event.pop(_TRACEBACK)}"
+    return event
 
 
 def _rename_fields(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

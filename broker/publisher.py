@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from quorate.broker.library_log import LibraryLog
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.tracebacks import traceback_text
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance
@@ -88,7 +89,7 @@ class LoggedFaults:
 
     def publisher_failed(self, publisher: str, method: str, error: BaseException) -> None:
         """See ``PublisherFaults``."""
-        log.error("publisher.failed", publisher=publisher, method=method, exc_info=error)
+        log.error("publisher.failed", publisher=publisher, method=method, exception=traceback_text(error))
 
 
 class MetadataPublisher(ABC):

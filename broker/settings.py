@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, Settin
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 from quorate.metadata_log.loopback import is_loopback
+from quorate.metadata_log.private_files import read_secret
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -348,6 +349,14 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
         if self.is_imported and self.racks:
             raise ValueError("racks cannot be set for imported brokers: they keep theirs")
         return self
+
+    def load_secret(self) -> bytes | None:
+        """The content of ``shared_secret_file`` without the line's end; None: no file is named.
+
+        Raises:
+            InvalidSettings: it cannot be read, others may use it, or it holds no secret.
+        """
+        return None if self.shared_secret_file is None else read_secret(self.shared_secret_file)
 
     def rack_of(self, broker_id: int) -> str | None:
         """The rack of a broker, None where none was given."""

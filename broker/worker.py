@@ -152,18 +152,21 @@ async def worker(
     A worker that ends by itself cancels the block, and the block raises why.
 
     Args:
-        settings: ``settings.http``, ``settings.logging`` and ``settings.shared_secret_file`` are not looked at: a
-            worker serves no HTTP, and its program reads its own files.
+        settings: ``settings.http`` and ``settings.logging`` are not looked at: a worker serves no HTTP, and its
+            program has a log of its own.
         replicas: decides who is in sync, and is told what its brokers lead (``broker.replicas.ServiceReplicas``).
-        shared_secret: what the controllers' HTTP API asks for, or a token's text without a line's end.
+        shared_secret: what the controllers' HTTP API asks for, or a token; in place of
+            ``settings.shared_secret_file``, which is read where this is None.
 
     Raises:
         WorkerEnded: the brokers are over, and nobody stopped them.
+        InvalidSettings: the secret's file cannot be used. InvalidArgument: the secret cannot be one.
         QuorateError: the worker could not start, or must not go on (see ``BrokerHost.run``).
     """
     log_to_the_program()
-    async with on_this_machine(settings, shared_secret, settings.tls.load()) as environment:
-        assembly = assemble(settings, environment, publishers, replicas, shared_secret)
+    secret = settings.load_secret() if shared_secret is None else shared_secret
+    async with on_this_machine(settings, secret, settings.tls.load()) as environment:
+        assembly = assemble(settings, environment, publishers, replicas, secret)
         one = Worker(assembly.host, replicas)
         async with _beside(one, lambda: one.live(lambda: assembly.run(None))):
             yield one

@@ -20,6 +20,10 @@ class InvalidId(QuorateError, ValueError):
     """A text that should name a uuid does not."""
 
 
+class InvalidArgument(QuorateError, TypeError, ValueError):
+    """A call of the library was given what cannot be; the sentence names argument and rule. Nothing was done."""
+
+
 class InvariantViolation(QuorateError):
     """Something that cannot happen did: a bug of ours. The process that meets it stops."""
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from quorate.controller.api.private_files import exposure
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.private_files import exposure
 
 #: Between two looks at the files, in seconds.
 _LOOK_S: Final = 1.0

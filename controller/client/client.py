@@ -105,13 +105,14 @@ class ControllerClient:
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
+        ``shared_secret``: the controllers', or a token of who asks: bytes without a line's end (``read_secret``).
         ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
         ``sender``: who answers instead of controllers, always of one state.
 
         Raises:
-            InvalidUrl: one names no controller, or there is none. ApiError: INVALID_REQUEST, no such principal can be.
+            InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal can be.
         """
         self.urls = tuple(dict.fromkeys(controller_url(url, _scheme(tls)) for url in urls))
         if not self.urls and sender is None:

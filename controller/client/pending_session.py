@@ -6,7 +6,8 @@ import aiohttp
 
 from quorate.controller.client.connection import make_session
 from quorate.controller.identity.seals import Seal
-from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.errors import InvalidArgument, QuorateError
+from quorate.metadata_log.private_files import secret_problem
 
 
 class ClientClosed(QuorateError):
@@ -17,7 +18,13 @@ class PendingSession:
     """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
 
     def __init__(self, shared_secret: bytes | None, principal: str | None, seal: Seal | None = None) -> None:
-        """See ``make_session``."""
+        """See ``make_session``.
+
+        Raises:
+            InvalidArgument: no request can show such a secret.
+        """
+        if shared_secret is not None:
+            _check(shared_secret)
         self._shared_secret = shared_secret
         self._principal = principal
         self._seal = seal
@@ -45,3 +52,11 @@ class PendingSession:
         session, self._open = self._open, None
         if session is not None:
             await session.close()
+
+
+def _check(secret: object) -> None:
+    """Refuse what no request can show, without repeating it."""
+    if not isinstance(secret, bytes):
+        raise InvalidArgument(f"shared_secret must be bytes, not {type(secret).__name__}: a text is .encode()d")
+    if (problem := secret_problem(secret)) is not None:
+        raise InvalidArgument(f"shared_secret {problem}")

@@ -16,6 +16,7 @@ from quorate.controller.engine.counters import Counters
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
 from quorate.metadata_log.errors import ApiError, StorageError
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid, uuid_text
+from quorate.metadata_log.tracebacks import traceback_text
 
 log = structlog.get_logger()
 
@@ -63,7 +64,7 @@ class ProcessFaults:
         """Something is wrong, and the process goes on."""
         self.counters.metadata_errors += 1
         self._last_fault = [f"{what}: {error}"]
-        log.error("fault", what=what, error=str(error), exc_info=error)
+        log.error("fault", what=what, error=str(error), exception=traceback_text(error))
 
     def alarm(self, what: str, sentence: str | None) -> None:
         """Something is wrong in the cluster, until None takes it back."""
@@ -89,7 +90,7 @@ class ProcessFaults:
     def fatal(self, what: str, error: BaseException) -> None:
         """The process must not go on. Nothing is flushed or handed over: others elect somebody else."""
         try:
-            log.error("fault.fatal", what=what, error=str(error), exc_info=error)
+            log.error("fault.fatal", what=what, error=str(error), exception=traceback_text(error))
             sys.stderr.write(f"quorate: {what}: {error or type(error).__name__}\n")
             sys.stderr.flush()
         finally:

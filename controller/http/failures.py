@@ -8,6 +8,7 @@ import structlog
 
 from quorate.controller.api.errors import error_reply, status_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.tracebacks import traceback_text
 
 log = structlog.get_logger()
 
@@ -17,7 +18,14 @@ def failure_answer(error: Exception, method: str, path: str, request_id: str) ->
     if isinstance(error, ApiError) and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
         return _answer(error, request_id, None)
     incident_id = secrets.token_hex(8)
-    log.error("http.incident", incident_id=incident_id, request_id=request_id, method=method, path=path, exc_info=error)
+    log.error(
+        "http.incident",
+        incident_id=incident_id,
+        request_id=request_id,
+        method=method,
+        path=path,
+        exception=traceback_text(error),
+    )
     message = error.message if isinstance(error, ApiError) else "an internal error, which is in the node's log"
     return _answer(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message), request_id, incident_id)
 

@@ -18,6 +18,7 @@ import structlog
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.partition_changes import partition_changes
 from quorate.controller.logs.state_changes import NAMED_MAX, state_changes
+from quorate.metadata_log.tracebacks import traceback_text
 from quorate.snapshots.image.image import MetadataImage
 
 log = structlog.get_logger()
@@ -88,8 +89,8 @@ class StateLog:
     def _look_and_go_on(self) -> None:
         try:
             self.look(time.monotonic())
-        except Exception as error:  # what cannot be told costs the lines, never the thread
-            log.error("state_log.failed", error=str(error), exc_info=error)
+        except Exception as error:  # noqa: BLE001 - what cannot be told costs the lines, never the thread
+            log.error("state_log.failed", error=str(error), exception=traceback_text(error))
 
     def look(self, now: float) -> None:
         """Tell what is due. ``now`` in seconds, monotonic."""

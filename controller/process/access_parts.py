@@ -11,7 +11,6 @@ from typing import Final
 
 import structlog
 
-from quorate.controller.api.private_files import exposure
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens
@@ -24,6 +23,7 @@ from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.settings import ControllerSettings
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.private_files import exposure
 from quorate.snapshots.image.image_parts import AclsImage
 
 log = structlog.get_logger()

@@ -11,6 +11,7 @@ import structlog
 from quorate.controller.decisions.policies import Policies
 from quorate.controller.process.settings import PolicySettings
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.tracebacks import traceback_text
 
 log = structlog.get_logger(__name__)
 
@@ -29,7 +30,7 @@ def load_policies(settings: PolicySettings) -> Policies:
 
 
 def _log_failure(name: str, error: Exception) -> None:
-    log.error("policy.failed", policy=name, exc_info=error)
+    log.error("policy.failed", policy=name, exception=traceback_text(error))
 
 
 def _load(setting: str, reference: str | None) -> Any:

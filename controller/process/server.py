@@ -36,11 +36,11 @@ from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config, tls_files
-from quorate.controller.process.settings_source import read_secret
 from quorate.controller.process.warm_up import warm_up
 from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.private_files import read_secret
 from quorate.quorum.host import QuorumListener
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage

@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_settings import (
@@ -21,13 +21,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from quorate.controller.api.private_files import exposure
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
-
-#: 128 bits as hexadecimal digits.
-SECRET_CHARS_MIN: Final = 32
-#: More than any secret has.
-_SECRET_BYTES_MAX: Final = 65_536
 
 S = TypeVar("S", bound=BaseSettings)
 
@@ -70,26 +64,6 @@ def load_settings(
     except SettingsError as error:
         raise InvalidSettings(f"{error}: {error.__cause__}") from error
     return loaded
-
-
-def read_secret(file: Path, setting: str = "shared_secret_file") -> bytes:
-    """The secret in the file that a setting names, without the line end.
-
-    Raises:
-        InvalidSettings: it cannot be read, others than its owner may use it, or it is too short to be one.
-    """
-    try:
-        with file.open("rb") as opened:
-            if (said := exposure(file, os.fstat(opened.fileno()))) is not None:
-                raise InvalidSettings(f"{setting} {file} {said}")
-            secret = opened.read(_SECRET_BYTES_MAX).strip()
-    except OSError as error:
-        raise InvalidSettings(f"{setting} {file} cannot be read: {error.strerror or error}") from error
-    # It is sent in a header, where a line end would end it.
-    if len(secret) < SECRET_CHARS_MIN or not (secret.isascii() and secret.decode("ascii").isprintable()):
-        wanted = f"one line of at least {SECRET_CHARS_MIN} printable ASCII characters"
-        raise InvalidSettings(f"{setting} {file} must hold {wanted}")
-    return secret
 
 
 def setting_names(model: type[BaseModel], prefix: str = "") -> Iterator[str]:

@@ -7,7 +7,7 @@ a test holds these classes and that table together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from quorate.metadata_log.ids import ZERO_UUID, Uuid
@@ -163,13 +163,13 @@ class DelegationTokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class UserScramCredentialRecord:
-    """A SCRAM credential of one user and mechanism (1 SHA-256, 2 SHA-512)."""
+    """A SCRAM credential of one user and mechanism (1 SHA-256, 2 SHA-512). What is secret is not shown with it."""
 
     name: str = ""
     mechanism: int = 0
-    salt: bytes = b""
-    stored_key: bytes = b""
-    server_key: bytes = b""
+    salt: bytes = field(default=b"", repr=False)
+    stored_key: bytes = field(default=b"", repr=False)
+    server_key: bytes = field(default=b"", repr=False)
     iterations: int = 0
 
 

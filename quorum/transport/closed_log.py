@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from quorate.metadata_log.tracebacks import traceback_text
+
 logger = logging.getLogger(__name__)
 
 #: Seconds between two lines of one peer and reason.
@@ -48,7 +50,8 @@ class ClosedLog:
         told = self._told.get((peer, reason))
         if told is None:
             self._told[peer, reason] = _Told(now)
-            logger.warning("connection to %s closed: %s", peer, sentence, exc_info=bug)
+            traceback = "" if bug is None else f"\n{traceback_text(bug)}"
+            logger.warning("connection to %s closed: %s%s", peer, sentence, traceback)
         else:
             told.left_out += 1
             told.last = sentence

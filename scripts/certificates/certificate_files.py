@@ -11,9 +11,9 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from quorate.controller.api.private_files import exposure
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.new_files import open_new
+from quorate.metadata_log.private_files import exposure
 from quorate.scripts.certificates.authority import read_certificates, read_key
 from quorate.scripts.certificates.holders import CertificateError
 

@@ -14,7 +14,7 @@ from quorate.broker.host import BrokerReadiness, NotCaughtUp
 from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.process import run_broker_process
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.process.settings_source import load_settings, read_secret
+from quorate.controller.process.settings_source import load_settings
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.process_log import configure_log
 
@@ -68,7 +68,7 @@ def broker(
     if imported:
         given.append("is_imported=true")
     settings = load_settings(BrokerSettings, config, [*(overrides or ()), *given])
-    secret = None if settings.shared_secret_file is None else read_secret(settings.shared_secret_file)
+    secret = settings.load_secret()
     configure_log(settings.logging.level, settings.logging.format)
     try:
         ended = uvloop.run(run_broker_process(settings, secret))

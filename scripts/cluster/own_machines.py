@@ -12,10 +12,10 @@ from typing import Final
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.process.settings import ControllerSettings, parse_address
 from quorate.controller.process.settings_parts import tls_files
-from quorate.controller.process.settings_source import read_secret
 from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.private_files import read_secret
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from quorate.scripts.cluster.found_controllers import FoundController, ask_each
 from quorate.scripts.cluster.plan import ClusterError

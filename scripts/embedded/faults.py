@@ -9,6 +9,7 @@ import structlog
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import ProcessFaults
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.tracebacks import traceback_text
 
 log = structlog.get_logger()
 
@@ -29,7 +30,7 @@ class EmbeddedFaults(ProcessFaults):
 
     def fatal(self, what: str, error: BaseException) -> None:
         """The controller must not go on."""
-        log.error("fault.fatal", what=what, error=str(error), exc_info=error)
+        log.error("fault.fatal", what=what, error=str(error), exception=traceback_text(error))
         if not self._is_told:
             self._is_told = True
             fault = ControllerFault(f"controller {self._node_id} was stopped: {what}: {error or type(error).__name__}")

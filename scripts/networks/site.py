@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from quorate.controller.process.settings import ControllerSettings
-from quorate.controller.process.settings_source import load_settings, read_secret
+from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.private_files import read_secret
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.own_machines import (

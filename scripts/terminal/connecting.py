@@ -155,6 +155,6 @@ def find_secret(file: Path | None) -> bytes | None:
     """
     if file is None:
         return None
-    from quorate.controller.process.settings_source import read_secret
+    from quorate.metadata_log.private_files import read_secret
 
     return read_secret(file, "--secret-file")

@@ -21,7 +21,9 @@ _LEVELS: Final = {
     "error": logging.ERROR,
 }
 #: What the renderer makes a traceback of, in lines of its own.
-_EXCEPTION_KEYS: Final = frozenset({"exc_info", "exception", "stack", "stack_info"})
+_EXCEPTION_KEYS: Final = frozenset({"exc_info", "stack", "stack_info"})
+#: A traceback that is text already (``metadata_log.tracebacks``).
+_TRACEBACK_KEY: Final = "exception"
 
 
 def configure_log(level: Literal["debug", "info", "warning", "error"], form: Literal["json", "console"]) -> None:
@@ -62,7 +64,13 @@ def _harmless(
     logger: structlog.typing.WrappedLogger, name: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     """Texts from outside make no line of their own, and move no cursor."""
-    return {key: value if key in _EXCEPTION_KEYS else _harmless_value(value) for key, value in event.items()}
+    return {key: _harmless_field(key, value) for key, value in event.items()}
+
+
+def _harmless_field(key: str, value: object) -> object:
+    if key in _EXCEPTION_KEYS:
+        return value
+    return shown(value) if key == _TRACEBACK_KEY and isinstance(value, str) else _harmless_value(value)
 
 
 def _harmless_value(value: object) -> object:

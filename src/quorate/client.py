@@ -209,6 +209,7 @@ from quorate.controller.protocol.types import ItemResult, Message, SecretMessage
 from quorate.metadata_log.errors import (
     ApiError,
     ErrorCode,
+    InvalidArgument,
     InvalidId,
     NotController,
     OutcomeUnknown,
@@ -220,6 +221,8 @@ from quorate.metadata_log.ids import (
     uuid_from_text,
     uuid_text,
 )
+from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.private_files import read_secret
 
 __all__ = [
     "DEFAULT_TIMEOUT_MS",
@@ -322,7 +325,9 @@ __all__ = [
     "HttpModel",
     "HttpRefusal",
     "IncrementalAlterConfigsRequest",
+    "InvalidArgument",
     "InvalidId",
+    "InvalidSettings",
     "InvalidTlsFiles",
     "InvalidUrl",
     "ItemResult",
@@ -393,6 +398,7 @@ __all__ = [
     "VoterRole",
     "WaitTimeout",
     "checked",
+    "read_secret",
     "retriable",
     "uuid_from_text",
     "uuid_text",

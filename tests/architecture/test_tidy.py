@@ -182,6 +182,29 @@ def test_allowed_call_in_a_snippet_is_not_found(source: str, name: str) -> None:
     assert list(banned_calls(snippet(source, name))) == []
 
 
+def logged_errors(module: Module) -> Iterator[str]:
+    """Yield the calls that hand an error to a log as it is."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and (
+            any(one.arg == "exc_info" for one in node.keywords)
+            or re.fullmatch(r"(.*\.)?(log|logger|logging)\.exception", dotted(node.func))
+        ):
+            yield module.at(node)
+
+
+def test_errors_are_logged_as_text_without_the_values_of_variables() -> None:
+    """The log of a program around us may show the variables of each frame: among them are keys and secrets."""
+    refuse(
+        (line for module in modules(*PACKAGES) for line in logged_errors(module)),
+        "log exception=traceback_text(error), of metadata_log.tracebacks",
+    )
+
+
+@pytest.mark.parametrize("source", ['log.error("failed", exc_info=error)', 'self.log.exception("failed")'])
+def test_error_that_is_logged_as_it_is_in_a_snippet_is_found(source: str) -> None:
+    assert len(list(logged_errors(snippet(source)))) == 1
+
+
 def test_mocks_are_imported_by_no_test() -> None:
     """What can run here is run; what cannot has a written twin (the disk, the clock, the network)."""
     mocks = [

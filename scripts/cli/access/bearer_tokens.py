@@ -10,9 +10,9 @@ from typing import Annotated, Final
 
 import typer
 
-from quorate.controller.api.private_files import exposure
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens, token_line
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.private_files import exposure
 from quorate.scripts.terminal.output import columns
 
 app = typer.Typer(

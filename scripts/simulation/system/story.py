@@ -31,7 +31,7 @@ class RunStory:
         who = loop.who if isinstance(loop, VirtualLoop) else ""
         now = loop.time() - VirtualLoop.CLOCK_BEGIN if isinstance(loop, VirtualLoop) else self._now
         name = event.pop("event", "")
-        said = " ".join(f"{key}={value}" for key, value in event.items() if key != "exc_info")
+        said = " ".join(f"{key}={value}" for key, value in event.items() if key != "exception")
         self.add(now, f"{who}: {name} {said}".rstrip())
         raise structlog.DropEvent
 

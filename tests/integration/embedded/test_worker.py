@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from quorate import testing
 from quorate.broker.settings import FeedSettings, LifecycleSettings
@@ -23,6 +25,7 @@ from quorate.worker import (
     WorkerNotReady,
     worker,
 )
+from tests.integration.http_servers import server
 from tests.integration.swallowing_proxy import swallowing_proxy
 from tests.waiting import eventually
 
@@ -178,6 +181,24 @@ async def test_worker_that_cannot_follow_ends_the_block_with_its_reason() -> Non
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+@pytest.mark.parametrize("given", [None, b"given" * 8])
+async def test_worker_shows_the_secret_that_its_settings_or_its_program_name(
+    tmp_path: Path, given: bytes | None
+) -> None:
+    file, shown = tmp_path / "token", asyncio.Queue[str]()
+    file.write_text("from-file" * 4 + "\n", encoding="ascii")
+    file.chmod(0o600)
+
+    async def refuse(request: web.Request) -> web.Response:
+        await shown.put(request.headers["Authorization"])
+        return web.Response(status=503)
+
+    async with server(refuse) as url:
+        own = settings(1, [url], shared_secret_file=file)
+        async with asyncio.timeout(20), worker(own, Told(), shared_secret=given):
+            assert await shown.get() == f"Bearer {(given or b'from-file' * 4).decode()}"
 
 
 async def test_block_that_raises_ends_the_worker_at_once_as_if_it_was_killed() -> None:

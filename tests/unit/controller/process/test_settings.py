@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import stat
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,6 @@ from quorate.controller.process.settings_parts import controller_parts
 from quorate.controller.process.settings_source import (
     environment_name,
     load_settings,
-    read_secret,
     setting_names,
 )
 from quorate.metadata_log.invalid_settings import InvalidSettings
@@ -161,68 +157,6 @@ def test_address_that_is_not_host_and_port_is_refused(text: str) -> None:
 def test_address_text_form_and_reach(text: str, is_loopback: bool) -> None:
     assert str(parse_address(text)) == text
     assert parse_address(text).is_loopback is is_loopback
-
-
-def test_secret_that_no_header_can_carry_is_refused(tmp_path: Path) -> None:
-    """As another settings file, named by mistake."""
-    path = tmp_path / "controller-1.toml"
-    path.write_text("node_id = 1\ndirectory = '/var/lib/quorate/controller-1'\n", encoding="utf-8")
-    path.chmod(0o600)
-    with pytest.raises(InvalidSettings, match="one line of at least 32 printable ASCII"):
-        read_secret(path)
-
-
-def test_secret_file_that_is_short_or_missing_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "secret"
-    with pytest.raises(InvalidSettings, match="cannot be read"):
-        read_secret(path)
-    path.write_text("short\n", encoding="ascii")
-    path.chmod(0o600)
-    with pytest.raises(InvalidSettings, match="at least 32"):
-        read_secret(path)
-    path.write_text("0123456789abcdef" * 2 + "\n", encoding="ascii")
-    assert read_secret(path) == b"0123456789abcdef" * 2
-
-
-@pytest.mark.parametrize(
-    ("mode", "owner", "user", "is_taken"),
-    [
-        (0o600, 1000, 1000, True),
-        (0o400, 1000, 1000, True),
-        (0o640, 1000, 1000, False),
-        (0o604, 1000, 1000, False),
-        (0o644, 0, 0, False),
-        (0o640, 0, 0, False),
-        (0o640, 0, 1000, True),
-        (0o440, 0, 1000, True),
-        (0o660, 0, 1000, False),
-        (0o644, 0, 1000, False),
-    ],
-)
-def test_secret_file_that_others_may_use_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, owner: int, user: int, *, is_taken: bool
-) -> None:
-    path = tmp_path / "secret"
-    path.write_text("0123456789abcdef" * 2, encoding="ascii")
-    real = os.stat_result((stat.S_IFREG | mode, 1, 1, 1, owner, owner, 32, 0, 0, 0))
-    monkeypatch.setattr(os, "fstat", lambda number: real)
-    monkeypatch.setattr(os, "geteuid", lambda: user)
-    if is_taken:
-        assert read_secret(path) == b"0123456789abcdef" * 2
-        return
-    with pytest.raises(InvalidSettings) as refused:
-        read_secret(path)
-    rule = f"it must be for its owner alone: chmod 600 {path}"
-    assert str(refused.value) == f"shared_secret_file {path} has mode {mode:04o}: {rule}"
-
-
-def test_secret_file_is_looked_at_where_it_lies(tmp_path: Path) -> None:
-    path = tmp_path / "secret"
-    path.write_text("0123456789abcdef" * 2, encoding="ascii")
-    for mode, is_taken in ((0o644, False), (0o600, True)):
-        path.chmod(mode)
-        with nullcontext() if is_taken else pytest.raises(InvalidSettings, match=f"has mode {mode:04o}"):
-            read_secret(path)
 
 
 def test_configuration_reference_is_what_the_settings_say() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 PROGRAM = """
 import structlog
+from quorate.metadata_log.tracebacks import traceback_text
 from quorate.scripts.terminal.process_log import configure_log
 
 def change(password):
@@ -19,13 +20,17 @@ configure_log("info", FORM)
 try:
     change("hu" + "sh")
 except ValueError as error:
-    structlog.get_logger().error("http.incident", exc_info=error)
+    structlog.get_logger().error("http.incident", FIELD)
 """
 
 
+FIELDS = pytest.mark.parametrize("field", ["exc_info=error", "exception=traceback_text(error)"])
+
+
+@FIELDS
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_traceback_says_where_and_no_variables_value(form: str) -> None:
-    program = PROGRAM.replace("FORM", repr(form))
+def test_traceback_says_where_and_no_variables_value(form: str, field: str) -> None:
+    program = PROGRAM.replace("FORM", repr(form)).replace("FIELD", field)
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "a bug" in ended.stderr
     assert "change" in ended.stderr
@@ -53,11 +58,13 @@ except ValueError as error:
     assert second["exception"][0]["exc_value"] == "a bug"
 
 
+@FIELDS
 @pytest.mark.parametrize("form", ["json", "console"])
-def test_text_from_outside_makes_no_line_of_its_own_and_moves_no_cursor(form: str) -> None:
+def test_text_from_outside_makes_no_line_of_its_own_and_moves_no_cursor(form: str, field: str) -> None:
     program = f"""
 import logging
 import structlog
+from quorate.metadata_log.tracebacks import traceback_text
 from quorate.scripts.terminal.process_log import configure_log
 
 hostile = "x\\x1b[2J\\u202e\\nerror all is lost"
@@ -67,7 +74,7 @@ logging.getLogger("library").warning("about %s", hostile)
 try:
     raise ValueError(hostile.replace("\\n", " "))
 except ValueError as error:
-    structlog.get_logger().error("a bug", exc_info=error)
+    structlog.get_logger().error("a bug", {field})
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "\x1b" not in ended.stderr

@@ -13,10 +13,11 @@ from typer.testing import CliRunner, Result
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.process.access_parts import TokensFile
 from quorate.controller.process.settings import ControllerSettings
-from quorate.controller.process.settings_source import load_settings, read_secret
+from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.directory.directory import MetadataDirectory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.private_files import read_secret
 from quorate.scripts.cli.clusters.format import app
 from quorate.scripts.cluster.own_machines import MayHaveRun
 from quorate.scripts.cluster.ports import free_ports
