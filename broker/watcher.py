@@ -32,6 +32,10 @@ class WatchTimeout(QuorateError, TimeoutError):
     """The time was up before the awaited state had come. The message names the watcher's position."""
 
 
+class WatchRefused(QuorateError):
+    """No controller lets this program read the log: its secret or token is wrong, or CLUSTER_ACTION is missing."""
+
+
 class WatchEnded(QuorateError):
     """The watcher follows nothing any more: its block is over, or the log has what this version cannot replay.
 
@@ -113,6 +117,17 @@ class Watcher:
         await self._wait(look, timeout_ms)
         return found[0]
 
+    async def wait_for_first(self, timeout_ms: float) -> None:
+        """Wait for the first image.
+
+        Raises:
+            WatchRefused: at once, where no controller lets this program read. Others as ``wait_for``.
+        """
+        loader = self._loader
+        await self._wait(lambda: loader.publishers.is_published or loader.refusal is not None, timeout_ms)
+        if not loader.publishers.is_published:
+            raise WatchRefused(f"nothing can be watched: {loader.refusal}")
+
     async def wait_until_cut_off(self, timeout_ms: float | None = None) -> None:
         """Wait until no controller has answered for too long. Raises as ``wait_for``."""
         await self._wait(lambda: self._loader.is_cut_off, timeout_ms)
@@ -188,7 +203,7 @@ async def watch(
 
     Raises:
         InvalidUrl: one of ``controllers`` names none, or there is none. DuplicatePublisher: two have one name.
-        WatchTimeout: there was no image within ``catch_up_ms``.
+        WatchTimeout: there was no image within ``catch_up_ms``. WatchRefused: there will be none, for want of a right.
         WatchEnded: the log has what this version cannot replay, or something else in the program cancelled its
             task. The block is cancelled for it.
     """
@@ -208,7 +223,7 @@ async def watch(
         try:
             async with faults:
                 if catch_up_ms is not None:
-                    await watcher.wait_for(lambda image: True, catch_up_ms)
+                    await watcher.wait_for_first(catch_up_ms)
                 yield watcher
         finally:
             watcher.end()

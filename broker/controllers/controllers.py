@@ -19,13 +19,14 @@ from quorate.broker.controllers.feed import (
     CheckpointAnswer,
     CheckpointGone,
     ControllerStatus,
+    FeedForbidden,
     FeedPosition,
     FeedUnavailable,
     PositionRefused,
 )
 from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.directories.directory_choice import Replica
-from quorate.controller.api.errors import FeedOutOfRange
+from quorate.controller.api.errors import FeedOutOfRange, is_no_access
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NodeState
@@ -117,7 +118,7 @@ class ControllerFeed:
         except FeedOutOfRange as error:
             raise PositionRefused(error.message, is_diverging=error.is_diverging) from error
         except QuorateError as error:
-            raise FeedUnavailable(f"{self._url}: {error}") from error
+            raise self._unavailable(error) from error
         return BatchesAnswer(_status(answer.node), answer.data)
 
     async def digest_at(self, offset: int) -> str:
@@ -134,11 +135,15 @@ class ControllerFeed:
         except ApiError as error:
             if error.code is ErrorCode.SNAPSHOT_NOT_FOUND:
                 raise CheckpointGone(error.message) from error
-            raise FeedUnavailable(f"{self._url}: {error}") from error
+            raise self._unavailable(error) from error
         except QuorateError as error:
-            raise FeedUnavailable(f"{self._url}: {error}") from error
+            raise self._unavailable(error) from error
         chunk = CheckpointChunk(CheckpointId(piece.end_offset, piece.epoch), piece.position, piece.data, piece.crc)
         return CheckpointAnswer(_status(piece.node), piece.size, chunk)
+
+    def _unavailable(self, error: QuorateError) -> FeedUnavailable:
+        is_forbidden = isinstance(error, ApiError) and is_no_access(error)
+        return (FeedForbidden if is_forbidden else FeedUnavailable)(f"{self._url}: {error}")
 
 
 def _status(node: NodeState) -> ControllerStatus:

@@ -20,6 +20,10 @@ class FeedUnavailable(QuorateError):
     """This controller cannot be asked now: not reachable, too slow, not serving. Another one may do."""
 
 
+class FeedForbidden(FeedUnavailable):
+    """This controller does not let this process read its log: a wrong secret or token, or a right that is missing."""
+
+
 class UntrustworthyAnswer(QuorateError):
     """This controller answered what cannot be right: damaged or discontinuous batches, a lower epoch than was seen."""
 

@@ -16,6 +16,7 @@ from quorate.broker.controllers.feed import (
     LOG_BEGIN,
     BatchesAnswer,
     ControllerStatus,
+    FeedForbidden,
     FeedPosition,
     FeedUnavailable,
     FollowedFeed,
@@ -92,6 +93,8 @@ class MetadataLoader:
         self.is_caught_up = False
         #: The last failure, None while all is well; for people.
         self.trouble: str | None = None
+        #: The last refusal to let this process read, by a controller asked since one last let it.
+        self._forbidden: str | None = None
         #: When a controller answered last (milliseconds since 1970), if none has for too long; None: one has.
         self.cut_off_since_ms: float | None = None
         #: Why the loader has ended by itself.
@@ -153,6 +156,11 @@ class MetadataLoader:
         """Whether no controller has answered for ``silence_max_ms``."""
         return self.cut_off_since_ms is not None
 
+    @property
+    def refusal(self) -> str | None:
+        """The reason why no controller lets this process read, told by one when all had been asked; None: one may."""
+        return self._forbidden if self._rotation.failures >= len(self._feeds) else None
+
     async def wait_until(self, is_true: Callable[[], bool]) -> None:
         """Return once a condition on the loader holds. Looked at after every answer, and whenever its state changes."""
         while not is_true():
@@ -195,10 +203,11 @@ class MetadataLoader:
                 self.counters.refused_answers += 1
                 await self._switch("loader.answer_refused", error)
             except FeedUnavailable as error:
+                self._forbidden = str(error) if isinstance(error, FeedForbidden) else self._forbidden
                 await self._switch("loader.controller_unavailable", error)
             else:
                 self._rotation.succeeded()
-                self.trouble = None
+                self.trouble = self._forbidden = None
 
     async def _step(self, feed: FollowedFeed) -> None:
         try:
@@ -219,6 +228,7 @@ class MetadataLoader:
         self.trouble = str(error)
         wait_ms = self._rotation.failed()
         self.counters.switches += self.feed_name != failed
+        self._wake()
         if self._rotation.failures <= len(self._feeds):  # a lasting outage is said once
             log.warning(event, controller=failed, reason=str(error), next_controller=self.feed_name)
         if wait_ms:

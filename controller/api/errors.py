@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 from quorate.controller.api.models import ErrorReply, Retriable
@@ -153,6 +154,11 @@ def status_of(error: ApiError) -> int:
     if isinstance(error, OutcomeUnknown):
         return STATUS_OUTCOME_UNKNOWN
     return STATUS[error.code]
+
+
+def is_no_access(error: ApiError) -> bool:
+    """Whether a controller refused because of who asks: nothing is known of him (401), or he lacks a right (403)."""
+    return status_of(error) in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 def retriable(error: ApiError) -> Retriable:

@@ -27,6 +27,7 @@ class _Failure(NamedTuple):
 
     resource_type: AclResourceType
     code: ErrorCode
+    #: In Kafka's words; the right that is missing follows.
     message: str
 
 
@@ -72,4 +73,7 @@ def refused_changes(rights: Rights, resources: Sequence[R]) -> dict[int, AlterCo
 def _failure(rights: Rights, operation: AclOperation, resource: ResourceName) -> _Failure | None:
     failure = _FAILURES.get(resource.resource_type, _OF_CLUSTER)
     name = CLUSTER_NAME if failure is _OF_CLUSTER else resource.resource_name
-    return None if rights.may(operation, failure.resource_type, name) else failure
+    if rights.may(operation, failure.resource_type, name):
+        return None
+    on = f"the cluster ({CLUSTER_NAME})" if failure is _OF_CLUSTER else f"the {resource.resource_type.lower()}"
+    return failure._replace(message=f"{failure.message} {rights.lacks(f'{operation} on {on}')}")

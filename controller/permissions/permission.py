@@ -51,6 +51,8 @@ class OnCluster(Permission):
     operation: AclOperation
     #: Whether the cluster's own nodes may, too, whom no ACL is about.
     nodes_may: bool = False
+    #: The reason of the rule, for whoever is refused.
+    why: str = ""
 
     @property
     def told(self) -> str:
@@ -60,7 +62,7 @@ class OnCluster(Permission):
     def check(self, rights: Rights, body: Any) -> None:
         """See ``Permission``."""
         if not (self.nodes_may and rights.caller.identity.node is not None):
-            rights.need_on_cluster(self.operation)
+            rights.need_on_cluster(self.operation, self.why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,21 @@ class Rights:
         """Whether the caller may do this to the cluster."""
         return self.may(operation, "CLUSTER", CLUSTER_NAME)
 
-    def need_on_cluster(self, operation: AclOperation) -> None:
+    def need_on_cluster(self, operation: AclOperation, why: str = "") -> None:
         """Refuse a caller that may not do this to the cluster.
+
+        Args:
+            why: the reason of the rule, where it does not go without saying.
 
         Raises:
             ApiError: CLUSTER_AUTHORIZATION_FAILED.
         """
         if not self.may_on_cluster(operation):
-            raise self.refusal(f"needs {operation} on the cluster ({CLUSTER_NAME})")
+            raise self.refusal(f"needs {operation} on the cluster ({CLUSTER_NAME})" + (why and f": {why}"))
+
+    def lacks(self, *needed: str) -> str:
+        """The sentence about what the caller needs one of and has not. It says nothing of what is there."""
+        return f"{self.caller.principal} needs {' or '.join(needed)}."
 
     def need_node(self, role: NodeRole, node_id: int) -> None:
         """Refuse a caller that is not this node, in whose name it asks. No ACL stands in for being it.

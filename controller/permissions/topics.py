@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
-from quorate.controller.permissions.rights import Rights
+from quorate.controller.permissions.rights import CLUSTER_NAME, Rights
 from quorate.controller.protocol import (
     CreatableTopicResult,
     CreatePartitionsRequest,
@@ -44,7 +44,7 @@ def check_described(rights: Rights, name: str) -> None:
         ApiError: TOPIC_AUTHORIZATION_FAILED.
     """
     if not rights.may("DESCRIBE", "TOPIC", name):
-        raise ApiError(_FAILED, _MESSAGE)
+        raise ApiError(_FAILED, _lacking(rights, "DESCRIBE"))
 
 
 def check_deletion_by_name(rights: Rights, image: MetadataImage, name: str) -> None:
@@ -57,7 +57,7 @@ def check_deletion_by_name(rights: Rights, image: MetadataImage, name: str) -> N
         return
     check_described(rights, name)
     if name in image.topics.by_name and not rights.may("DELETE", "TOPIC", name):
-        raise ApiError(_FAILED, _MESSAGE)
+        raise ApiError(_FAILED, _lacking(rights, "DELETE"))
 
 
 def refused_creations(rights: Rights, request: CreateTopicsRequest) -> dict[int, CreatableTopicResult]:
@@ -65,8 +65,9 @@ def refused_creations(rights: Rights, request: CreateTopicsRequest) -> dict[int,
     if rights.may_on_cluster("CREATE"):
         return {}
     twice = _repeated(topic.name for topic in request.topics)
+    message = f"Authorization failed. {rights.lacks(f'CREATE on the cluster ({CLUSTER_NAME})', 'on the topic')}"
     return {
-        place: CreatableTopicResult(name=topic.name, error_code=_FAILED, error_message="Authorization failed.")
+        place: CreatableTopicResult(name=topic.name, error_code=_FAILED, error_message=message)
         for place, topic in enumerate(request.topics)
         if topic.name not in twice and topic.name != METADATA_TOPIC and not rights.may("CREATE", "TOPIC", topic.name)
     }
@@ -87,8 +88,9 @@ def _with_shown_configs(rights: Rights, result: CreatableTopicResult) -> Creatab
 def refused_growth(rights: Rights, request: CreatePartitionsRequest) -> dict[int, CreatePartitionsTopicResult]:
     """The outcomes, by place, of topics that the caller may not give more partitions."""
     twice = _repeated(topic.name for topic in request.topics)
+    message = _lacking(rights, "ALTER")
     return {
-        place: CreatePartitionsTopicResult(name=topic.name, error_code=_FAILED, error_message=_MESSAGE)
+        place: CreatePartitionsTopicResult(name=topic.name, error_code=_FAILED, error_message=message)
         for place, topic in enumerate(request.topics)
         if topic.name not in twice and not rights.may("ALTER", "TOPIC", topic.name)
     }
@@ -111,9 +113,10 @@ def refused_deletions(
             code, message, name = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.", None
         elif rights.may("DELETE", "TOPIC", topic.name):
             continue
+        elif rights.may("DESCRIBE", "TOPIC", topic.name):
+            code, message, name = _FAILED, _lacking(rights, "DELETE"), topic.name
         else:
-            code, message = _FAILED, _MESSAGE
-            name = topic.name if rights.may("DESCRIBE", "TOPIC", topic.name) else None
+            code, message, name = _FAILED, _MESSAGE, None
         refused[place] = DeletableTopicResult(topic_id=topic_id, name=name, error_code=code, error_message=message)
     return refused
 
@@ -124,6 +127,11 @@ def shown_deletions(rights: Rights, response: DescribeTopicDeletionsResponse) ->
     if is_shown is None:
         return response
     return response.model_copy(update={"topics": [topic for topic in response.topics if is_shown(topic.name)]})
+
+
+def _lacking(rights: Rights, operation: AclOperation) -> str:
+    """Kafka's sentence, and the right that is missing: the caller's own, be the topic there or not."""
+    return f"{_MESSAGE} {rights.lacks(f'{operation} on the topic')}"
 
 
 def _repeated(keys: Iterable[Hashable]) -> frozenset[Hashable]:

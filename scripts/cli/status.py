@@ -31,6 +31,7 @@ _EXIT_CODES: Final = {
     "degraded": exit_codes.REFUSED,
     "critical": exit_codes.REFUSED,
     "no-quorum": exit_codes.UNREACHABLE,
+    "refused": exit_codes.UNREACHABLE,
     "unreachable": exit_codes.UNREACHABLE,
 }
 _PIPE_COLUMNS: Final = 160
@@ -49,7 +50,8 @@ def status(
 
     Every controller is asked at once, and the answer is there within a second, also when there is no quorum.
     With --at or --from the verdict is on brokers and partitions: no log says how the quorum was.
-    Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller answers.
+    Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller
+    answers, or all that do refuse to say how they are (it needs DESCRIBE on the cluster).
 
     Example: quorate status --controllers 127.0.0.1:18081 --watch
     """

@@ -19,13 +19,14 @@ from quorate.controller.api.resources import (
 )
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import ago, or_dash
-from quorate.scripts.terminal.survey import ControllerSurvey
+from quorate.scripts.terminal.survey import AskedController, ControllerSurvey
 
 _VERDICT_STYLE: Final = {
     "healthy": "bold green",
     "degraded": "bold yellow",
     "critical": "bold red",
     "no-quorum": "bold red",
+    "refused": "bold red",
     "unreachable": "bold red",
 }
 _ROLE_STYLE: Final = {"active": "green", "standby": "", "non-voter": "yellow", "unreachable": "red", "unknown": "dim"}
@@ -91,7 +92,7 @@ def _controllers(survey: ControllerSurvey, status: StatusReply) -> Table:
     table = _table("controller", "role", ">log end", ">lag", ">heard of", "address")
     for voter in status.quorum.voters:
         here = answers.get(voter.http)
-        role = Text(_role(voter, is_reachable=here is not None and here.is_reachable), style=_ROLE_STYLE[voter.role])
+        role = Text(_role(voter, here), style=_ROLE_STYLE[voter.role])
         contact = "" if voter.role == "active" else ago(voter.last_contact_ms)
         table.add_row(
             str(voter.node_id), role, or_dash(voter.log_end_offset), or_dash(voter.lag_records), contact, voter.http
@@ -104,11 +105,12 @@ def _voters(status: StatusReply) -> Text:
     return Text(f"voters: {', '.join(str(voter.node_id) for voter in status.quorum.voters) or '-'}")
 
 
-def _role(voter: VoterReply, *, is_reachable: bool) -> str:
+def _role(voter: VoterReply, here: AskedController | None) -> str:
     """As its quorum sees it; where the quorum cannot say, what asking it from here told."""
+    told = "does not answer" if here is None or not here.is_reachable else "refuses" if here.is_refused else "answers"
     if voter.role == "unknown":
-        return "answers" if is_reachable else "does not answer"
-    return voter.role if is_reachable or voter.role == "unreachable" else f"{voter.role}, does not answer here"
+        return told
+    return voter.role if told == "answers" or voter.role == "unreachable" else f"{voter.role}, {told} here"
 
 
 def _brokers(status: StatusReply) -> Table:

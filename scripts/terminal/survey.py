@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.errors import is_no_access
 from quorate.controller.api.resources import StatusReply, Verdict
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
@@ -24,10 +25,17 @@ class ControllerProbe:
     """One controller and what came of asking it."""
 
     url: str
-    #: None where it did not answer.
+    #: None where it gave none.
     reply: StatusReply | None
-    #: Why it did not; empty where it did.
+    #: Why it gave none; empty where it did.
     reason: str
+    #: Whether it answered, and did not let this caller see how it is.
+    is_refused: bool = False
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether it answered at all."""
+        return self.reply is not None or self.is_refused
 
 
 class AskedController(BaseModel):
@@ -38,6 +46,8 @@ class AskedController(BaseModel):
     url: str
     node_id: int | None
     is_reachable: bool
+    #: It answered that whoever asks may not know how it is; the right that is missing is in ``reason``.
+    is_refused: bool = False
     reason: str
 
 
@@ -46,7 +56,7 @@ class ControllerSurvey(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    verdict: Verdict | Literal["unreachable"]
+    verdict: Verdict | Literal["refused", "unreachable"]
     #: A sentence each, the gravest first.
     reasons: list[str]
     #: Voters of the cluster; the addresses asked, where nobody could say.
@@ -90,7 +100,7 @@ async def ask(client: ControllerClient, url: str, timeout_ms: float) -> Controll
     try:
         return ControllerProbe(url, await client.status_of(url, timeout_ms), "")
     except (ApiError, NotSent, NoAnswer) as error:
-        return ControllerProbe(url, None, str(error))
+        return ControllerProbe(url, None, str(error), is_refused=isinstance(error, ApiError) and is_no_access(error))
 
 
 def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
@@ -99,23 +109,28 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
     actives = [reply for reply in replies if reply.quorum.is_active]
     best = max(actives or replies, key=_knowledge, default=None)
     voter_count = len(best.quorum.voters) if best is not None else len(asked)
-    reachable = f"{len(replies)} of {voter_count} reachable"
-    verdict: Verdict | Literal["unreachable"]
-    if best is None:
+    refusals = [f"{one.url} answers and refuses: {one.reason}" for one in asked if one.is_refused]
+    count = sum(one.is_reachable for one in asked)
+    reachable = f"{count} of {voter_count} reachable"
+    verdict: Verdict | Literal["refused", "unreachable"]
+    if best is None and refusals:
+        silent = [one.reason for one in asked if not one.is_reachable]
+        verdict, reasons = "refused", [*refusals, *silent]
+    elif best is None:
         verdict, reasons = "unreachable", [f"no controller answers: {reachable}", *(one.reason for one in asked)]
     elif actives:
         verdict, reasons = best.verdict, list(best.reasons)
-    elif best.quorum.active_id is None or len(replies) <= voter_count // 2:
+    elif best.quorum.active_id is None or count <= voter_count // 2:
         others = [reason for reason in best.reasons if not reason.startswith(NO_ACTIVE)]
         verdict, reasons = "no-quorum", [f"no quorum: {reachable}", *others]
     else:
-        gone = f"controller {best.quorum.active_id} is said to be active and does not answer here ({reachable})"
-        verdict, reasons = "degraded", [gone, *best.reasons]
+        gone = f"controller {best.quorum.active_id} is said to be active and gives no status here ({reachable})"
+        verdict, reasons = "degraded", [gone, *refusals, *best.reasons]
     return ControllerSurvey(
         verdict=verdict,
         reasons=reasons,
         voter_count=voter_count,
-        reachable_count=len(replies),
+        reachable_count=count,
         controllers=[_asked_controller(one) for one in asked],
         status=best,
     )
@@ -139,4 +154,6 @@ def _knowledge(reply: StatusReply) -> tuple[int, int]:
 
 def _asked_controller(one: ControllerProbe) -> AskedController:
     node_id = None if one.reply is None else one.reply.quorum.observed_by
-    return AskedController(url=one.url, node_id=node_id, is_reachable=one.reply is not None, reason=one.reason)
+    return AskedController(
+        url=one.url, node_id=node_id, is_reachable=one.is_reachable, is_refused=one.is_refused, reason=one.reason
+    )

@@ -8,6 +8,6 @@
 See docs/library.md.
 """
 
-from quorate.broker.watcher import CATCH_UP_MS, SILENCE_MAX_MS, WatchEnded, Watcher, WatchTimeout, watch
+from quorate.broker.watcher import CATCH_UP_MS, SILENCE_MAX_MS, WatchEnded, Watcher, WatchRefused, WatchTimeout, watch
 
-__all__ = ["CATCH_UP_MS", "SILENCE_MAX_MS", "WatchEnded", "WatchTimeout", "Watcher", "watch"]
+__all__ = ["CATCH_UP_MS", "SILENCE_MAX_MS", "WatchEnded", "WatchRefused", "WatchTimeout", "Watcher", "watch"]

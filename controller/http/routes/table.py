@@ -58,6 +58,10 @@ from quorate.controller.protocol import (
     UnregisterBrokerResponse,
 )
 
+#: As Kafka asks of whoever fetches its metadata log. Nothing of the log can be left out: it is read as it lies on disk.
+_WHOLE_LOG: Final = OnCluster(
+    "CLUSTER_ACTION", why="the metadata log holds all topics, configs and credentials, and is read whole or not at all"
+)
 _FEED_HEADERS: Final = (
     (headers.LOG_START_OFFSET, "First record that this node can give."),
     (headers.BASE_OFFSET, "First record in the body; with an empty body the offset that was asked for."),
@@ -273,7 +277,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The metadata feed: committed record batches as they lie in the log",
         get_batches,
         tag="metadata feed",
-        permission=OnCluster("CLUSTER_ACTION"),
+        permission=_WHOLE_LOG,
         parameters=FeedParameters,
         media=BATCHES,
         headers=_FEED_HEADERS,
@@ -284,7 +288,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A piece of a checkpoint file",
         get_checkpoint,
         tag="metadata feed",
-        permission=OnCluster("CLUSTER_ACTION"),
+        permission=_WHOLE_LOG,
         parameters=CheckpointParameters,
         media=OCTETS,
         headers=_CHECKPOINT_HEADERS,

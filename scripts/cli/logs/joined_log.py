@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quorate.broker.controllers.feed import FeedPosition, FeedUnavailable
+from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUnavailable
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
@@ -39,7 +39,8 @@ def log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> Joine
     """The log that the controllers of a quorum have between them, all that these know of.
 
     Raises:
-        NotController: none of them answers. UntrustworthyAnswer, ReplayError: one answers what cannot be.
+        NotController: none of them answers. FeedForbidden: none lets this caller read.
+        UntrustworthyAnswer, ReplayError: one answers what cannot be.
         InvalidUrl: a URL names no controller.
     """
     return _joined(controllers, secret_file, is_for_all=True)
@@ -58,6 +59,8 @@ def _joined(controllers: Sequence[str], secret_file: Path | None, *, is_for_all:
     urls = [controller_url(text) for text in controllers]
     try:
         return asyncio.run(_read(urls, find_secret(secret_file), is_for_all=is_for_all))
+    except FeedForbidden:
+        raise
     except FeedUnavailable as error:
         raise NotController(None, str(error)) from error
 
@@ -76,7 +79,7 @@ async def _read(urls: Sequence[str], secret: bytes | None, *, is_for_all: bool) 
         readable = [begin for begin in begins if isinstance(begin, _Begin)]
         missing = [begin for begin in begins if not isinstance(begin, _Begin)]
         if not readable:
-            raise missing[0]
+            raise next((one for one in missing if isinstance(one, FeedForbidden)), missing[0])
         return await _join(sorted(readable, key=lambda begin: begin.position.offset), [*map(str, missing), *unasked])
 
 

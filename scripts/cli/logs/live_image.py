@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from quorate.broker.controllers.feed import FeedPosition, FeedUnavailable
+from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUnavailable
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
@@ -21,11 +21,14 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
 
     Raises:
         ImageNotAvailable: what it has does not reach back, or not forward, to the moment.
-        NotController: it does not answer. UntrustworthyAnswer, ReplayError: it answers what cannot be.
+        NotController: it does not answer. FeedForbidden: it does not let this caller read.
+        UntrustworthyAnswer, ReplayError: it answers what cannot be.
         InvalidUrl: the URL names no controller.
     """
     try:
         return asyncio.run(_read(controller_url(url), at, find_secret(secret_file)))
+    except FeedForbidden:
+        raise
     except FeedUnavailable as error:
         raise NotController(None, str(error)) from error
 

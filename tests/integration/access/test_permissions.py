@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +28,9 @@ from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_parts import AccessParts, TokensFile
 from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.terminal.survey import survey
 from quorate.snapshots.image_digest import digest_image
+from quorate.watch import WatchRefused, watch
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 from tests.waiting import eventually
 
@@ -182,6 +186,8 @@ async def test_refused_request_changes_nothing_whichever_controller_is_asked(tmp
             for refused in REFUSED:
                 status, reply = await g.ask(refused.who, refused.method, refused.path, refused.body, asked)
                 assert (status, reply["error"]) == (403, refused.error), (asked, refused, reply)
+                who = "User:ANONYMOUS" if refused.who == "nobody" else refused.who
+                assert re.search(rf"{who} (needs [A-Z_]+ on |is not )", reply["message"]), (refused, reply)
         assert (g.digests(), g.stage.quorum.log_end_offset) == (before, end)
 
 
@@ -201,8 +207,49 @@ async def test_items_are_refused_one_by_one_and_the_others_go_on(tmp_path: Path,
         ids = {"topic_ids": [*(uuid_text(image.topics.by_name[name].id) for name in "ab"), "A" * 21 + "Q"]}
         status, reply = await g.ask("User:ana", "POST", "/v1/topics/delete", ids, asked)
         assert [(one["error_code"], one["name"]) for one in reply["responses"]] == [(0, "a"), (29, None), (100, None)]
+        assert reply["responses"][1]["error_message"] == "Topic authorization failed."
         names = g.stage.members[1].controller.stable.topics.by_name
         assert sorted(names) == ["b", "mine"]
+
+
+async def test_refusal_names_the_right_that_is_missing_and_is_the_same_for_what_is_not_there(tmp_path: Path) -> None:
+    """The first words are Kafka's."""
+    needs = "User:ben needs {} on the topic."
+    async with guarded(tmp_path) as g:
+        for name in ("a", "none"):
+            _, reply = await g.ask("User:ben", "GET", f"/v1/topics/{name}")
+            assert reply["message"] == f"Topic authorization failed. {needs.format('DESCRIBE')}"
+            _, reply = await g.ask("User:ben", "POST", "/v1/topics", {"topics": [{"name": name}]})
+            on = "on the cluster (kafka-cluster) or on the topic"
+            assert reply["message"] == f"Authorization failed. User:ben needs CREATE {on}."
+            _, reply = await g.ask(
+                "User:ben", "POST", "/v1/topics/partitions", {"topics": [{"name": name, "count": 2}]}
+            )
+            assert reply["message"] == f"Topic authorization failed. {needs.format('ALTER')}"
+        await g.allow("User:ben", "DESCRIBE", "TOPIC", "a")
+        _, reply = await g.ask("User:ben", "DELETE", "/v1/topics/a")
+        assert reply["message"] == f"Topic authorization failed. {needs.format('DELETE')}"
+
+
+async def test_watcher_that_may_not_read_is_told_at_once_what_is_missing(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        await g.allow("User:ben", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        for shown, why in ((token("User:ben"), "User:ben needs CLUSTER_ACTION"), ("x" * 43, "nobody has this token")):
+            with pytest.raises(WatchRefused, match=why):
+                async with asyncio.timeout(20), watch(g.stage.urls, shared_secret=shown.encode(), catch_up_ms=600_000):
+                    pytest.fail("it began")
+        async with watch(g.stage.urls, shared_secret=token("Broker:11").encode()) as watcher:
+            assert "a" in watcher.image.topics.by_name
+
+
+async def test_status_says_of_controllers_that_they_answer_and_refuse_and_what_is_missing(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g, ControllerClient(g.stage.urls, shared_secret=token("User:ben").encode()) as ben:
+        seen = await survey(ben, g.stage.urls)
+        assert (seen.verdict, seen.reachable_count, seen.status) == ("refused", 3, None)
+        assert [one.is_refused for one in seen.controllers] == [True] * 3
+        assert "User:ben needs DESCRIBE on the cluster" in seen.reasons[0]
+        await g.allow("User:ben", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        assert (await survey(ben, g.stage.urls)).verdict == "healthy"
 
 
 async def test_lists_show_what_may_be_described_and_count_no_more(tmp_path: Path) -> None:

@@ -92,6 +92,10 @@ def asked(*replies: StatusReply | None) -> list[ControllerProbe]:
     ]
 
 
+def refused(*numbers: int) -> list[ControllerProbe]:
+    return [ControllerProbe(URLS[n - 1], None, "User:ana needs DESCRIBE", is_refused=True) for n in numbers]
+
+
 def shown(survey: ControllerSurvey) -> str:
     text = io.StringIO()
     Screen(file=text, width=160).print(render(survey))
@@ -110,7 +114,19 @@ def shown(survey: ControllerSurvey) -> str:
         (
             asked(reply(1, 2), None, reply(3, 2)),
             "degraded",
-            "controller 2 is said to be active and does not answer here (2 of 3 reachable)",
+            "controller 2 is said to be active and gives no status here (2 of 3 reachable)",
+        ),
+        (refused(1, 2, 3), "refused", f"{URLS[0]} answers and refuses: User:ana needs DESCRIBE"),
+        ([*refused(1), *asked(None, reply(2, 2), reply(3, 2))[1:]], "healthy", None),
+        (
+            [*asked(reply(1, 2), None, None)[:1], *refused(2, 3)],
+            "degraded",
+            "controller 2 is said to be active and gives no status here (3 of 3 reachable)",
+        ),
+        (
+            [*refused(1), *asked(None, None, None)[1:]],
+            "refused",
+            f"{URLS[0]} answers and refuses: User:ana needs DESCRIBE",
         ),
         (asked(None, None, None), "unreachable", "no controller answers: 0 of 3 reachable"),
     ],
@@ -135,6 +151,16 @@ def test_survey_counts_voters_and_who_answers() -> None:
     survey = judge(asked(reply(1, 2), reply(2, 2), None))
     assert (survey.voter_count, survey.reachable_count) == (3, 2)
     assert [(one.node_id, one.is_reachable) for one in survey.controllers] == [(1, True), (2, True), (None, False)]
+
+
+def test_screen_tells_who_refuses_from_who_is_silent() -> None:
+    text = shown(judge([*asked(None, reply(2, 2), None)[1:], *refused(1)]))
+    lines = [line for line in text.splitlines() if line.endswith(tuple(URLS))]
+    assert [one for line in lines for one in ("refuses here", "active", "does not answer here") if one in line] == [
+        "refuses here",
+        "active",
+        "does not answer here",
+    ]
 
 
 def test_screen_without_an_active_controller_shows_what_was_last_known() -> None:
