@@ -26,6 +26,7 @@ from quorate.controller.api.resources import (
 )
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.access import AccessClient
+from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
@@ -128,6 +129,7 @@ class ControllerClient:
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
         self.labels = LabelClient(self._read, self._write)
+        self.answers = AnswerClient(self._read)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
 
@@ -216,10 +218,8 @@ class ControllerClient:
 
     async def describe_topic(self, name: str, *, is_linearizable: bool = False) -> TopicReply:
         """One topic with its partitions."""
-        consistency = "linearizable" if is_linearizable else "committed"
-        return await self._read(
-            f"/v1/topics/{quoted('the topic name', name)}", TopicReply, {"consistency": consistency}
-        )
+        parameters = {"consistency": "linearizable" if is_linearizable else "committed"}
+        return await self._read(f"/v1/topics/{quoted('the topic name', name)}", TopicReply, parameters)
 
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create topics."""

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
+from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.event_queue import EventQueue
 from quorate.controller.engine.head_counters import HeadWatch
@@ -201,6 +202,8 @@ class Node:
     broker_reports: BrokerReports
     digests: StateDigests
     limits: NodeLimits
+    #: What its decisions depend on, and so its answers.
+    config: ControllerConfig
     states: CountedStates = field(default_factory=CountedStates)
     audit: AuditReading = field(default_factory=AuditReading)
     refusals: Refusals = field(default_factory=Refusals)

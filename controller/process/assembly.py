@@ -213,6 +213,7 @@ def _node(
         broker_reports=BrokerReports(clock.monotonic_ms),
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
+        config=parts.config,
         access=parts.access.over(lambda: controller.stable.acls),
         tls=parts.tls,
         audit=audit,

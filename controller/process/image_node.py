@@ -62,6 +62,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Nod
         broker_reports=no_broker_reports(controller),
         digests=StateDigests(nothing, DigestMemory(), Unpaced()),
         limits=parts.api,
+        config=config,
     )
 
 

@@ -19,6 +19,7 @@ from quorate.scripts.benchmarks.nodes import (
     write_events,
 )
 from quorate.scripts.benchmarks.requests import (
+    answers,
     audit,
     authorizer,
     balance,
@@ -58,6 +59,7 @@ BENCHMARKS: Final = (
     Benchmark("fencing", "a broker with 250,000 replicas fenced, in one process", fencing.run),
     Benchmark("balance", "leaderships given back among 1,000,000 partitions, in one process", balance.run),
     Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
+    Benchmark("answers", "what may be stopped among 1,000,000 partitions, in one process", answers.run),
     Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
     Benchmark("audit", "writing down who asked, in one process", audit.run),
     Benchmark("authorizer", "decisions by 100,000 ACLs, and one ACL more, in one process", authorizer.run),

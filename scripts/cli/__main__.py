@@ -62,6 +62,13 @@ def _status(app: typer.Typer) -> None:
     app.command()(status.status)
 
 
+def _can_stop(app: typer.Typer) -> None:
+    import_lean_client()
+    from quorate.scripts.cli.answers import can_stop
+
+    app.add_typer(can_stop.app, name="can-stop")
+
+
 def _broker(app: typer.Typer) -> None:
     import_lean_server()
     from quorate.scripts.cli import broker
@@ -274,6 +281,11 @@ _COMMANDS: Final = {
     ),
     "status": _Command(
         _status, "Show the verdict on a cluster, its controllers, brokers and offline partitions.", _CLUSTER
+    ),
+    "can-stop": _Command(
+        _can_stop,
+        "May these brokers, or these controllers, be stopped? Exit code 0: yes; 1: no, and why.",
+        _CLUSTER,
     ),
     "cluster": _Command(_cluster, "The cluster's id, active controller, versions and counts.", _CLUSTER),
     "quorum": _Command(_quorum, "Who leads the controllers, in which epoch, and how far each voter is.", _CLUSTER),

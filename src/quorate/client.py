@@ -3,6 +3,14 @@
 All errors are kinds of ``QuorateError``; what a controller refuses is an ``ApiError``.
 """
 
+from quorate.controller.api.answer_models import (
+    AnsweredPartitions,
+    CanStopReason,
+    CanStopReply,
+    QuorumMargin,
+    StopManner,
+    StopReasonCode,
+)
 from quorate.controller.api.audit_models import (
     AuditLineReply,
     AuditReply,
@@ -43,6 +51,7 @@ from quorate.controller.api.resources import (
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
 from quorate.controller.client.access import AccessClient
+from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import (
     Sender,
     Unreachable,
@@ -252,6 +261,8 @@ __all__ = [
     "AlterUserScramCredentialsResult",
     "AlterableConfig",
     "Answer",
+    "AnswerClient",
+    "AnsweredPartitions",
     "ApiError",
     "AuditClient",
     "AuditLineReply",
@@ -260,6 +271,8 @@ __all__ = [
     "BrokerReply",
     "BrokerStateName",
     "BrokersReply",
+    "CanStopReason",
+    "CanStopReply",
     "CheckpointClient",
     "CheckpointReply",
     "CheckpointsReply",
@@ -350,6 +363,7 @@ __all__ = [
     "PartitionCounts",
     "PartitionsReply",
     "QuorateError",
+    "QuorumMargin",
     "QuorumReply",
     "QuotaEntityPart",
     "QuotaMatch",
@@ -376,6 +390,8 @@ __all__ = [
     "Sender",
     "StatesReply",
     "StatusReply",
+    "StopManner",
+    "StopReasonCode",
     "SupportedFeature",
     "TakenCheckpointReply",
     "TlsContexts",

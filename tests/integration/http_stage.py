@@ -235,8 +235,7 @@ class Member:
         access: AccessParts,
         token_secret: bytes | None,
     ) -> None:
-        self.node_id = node_id
-        self.quorum = quorum
+        self.node_id, self.quorum = node_id, quorum
         self.faults = faults = RecordingFaults()
         self.disk = MemoryDisk(Random(node_id))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
@@ -271,6 +270,7 @@ class Member:
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,
             limits=limits,
+            config=self.role.config,
             access=access.over(lambda: self.controller.stable.acls),
         )
         self.controller.on_stable = self._moved

@@ -34,6 +34,7 @@ from quorate.controller.http.handlers.health import get_livez, get_readyz
 from quorate.controller.http.handlers.raw import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
 from quorate.controller.http.openapi import get_openapi
 from quorate.controller.http.routes.access import ACCESS_ROUTES
+from quorate.controller.http.routes.answers import ANSWER_ROUTES
 from quorate.controller.http.routes.audit import AUDIT_ROUTES
 from quorate.controller.http.routes.brokers import BROKER_ROUTES
 from quorate.controller.http.routes.checkpoints import CHECKPOINT_ROUTES
@@ -163,6 +164,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         serving=Serving.ACTIVE,
         errors=(404, 409, 422, 429),
     ),
+    *ANSWER_ROUTES,
     *AUDIT_ROUTES,
     *SEARCH_ROUTES,
     *DELETION_ROUTES,

@@ -28,6 +28,7 @@ EXCEPTIONS = {
     "audit verify": "all of it is to be whole",
     "bearer-tokens list": "a file beside the log",
     "brokers feed": "who reads now, and how far they are: nobody writes that down",
+    "can-stop controller": "no log says how the quorum was",
     "history": "all moments, one after the other",
     "image diff": "each side names its own moment, behind an @",
     "log verify": "all of a log is to be whole",

@@ -1,0 +1,125 @@
+"""Answers to operators' questions, and what they are asked with: `GET /v1/answers/...`. See docs/answers.md."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+from pydantic import Field, field_validator
+
+from quorate.controller.api.models import HttpModel, PastViewParameters
+
+StopManner = Literal["shutdown", "crash"]
+StopReasonCode = Literal[
+    "PARTITIONS_OFFLINE",
+    "PARTITIONS_UNDER_MIN_ISR",
+    "UNCLEAN_ELECTIONS",
+    "QUORUM_LOST",
+    "QUORUM_LOST_UNTIL_CAUGHT_UP",
+    "QUORUM_NOT_KNOWN",
+]
+
+#: Raised when a field or a code changes its meaning or goes; new ones may come without.
+ANSWER_FORM: Final = 1
+#: Nodes that one question may be about.
+NODES_MAX: Final = 1_000
+#: Partitions that an answer names at most.
+NAMED_MAX: Final = 10_000
+#: Kafka's ids of nodes are int32.
+ID_MAX: Final = 2**31 - 1
+_IDS_FORM: Final = r"^[0-9]{1,10}(,[0-9]{1,10})*$"
+
+
+def node_ids(text: str) -> list[int]:
+    """``11,12`` taken apart, each once, in the order given.
+
+    Raises:
+        ValueError: names the rule that is broken.
+    """
+    if not text:
+        return []
+    if not re.fullmatch(_IDS_FORM, text):
+        raise ValueError(f"{text[:40]!r} is no list of ids with commas between them, as 11,12")
+    ids = list(dict.fromkeys(map(int, text.split(","))))
+    if len(ids) > NODES_MAX:
+        raise ValueError(f"{len(ids)} ids: {NODES_MAX} is the most")
+    if max(ids) > ID_MAX:
+        raise ValueError(f"{max(ids)} is no id: {ID_MAX} is the greatest")
+    return ids
+
+
+class CanStopParameters(PastViewParameters):
+    """The nodes that are to be stopped: some of the brokers, or some of the controllers."""
+
+    brokers: str = Field(default="", max_length=11 * NODES_MAX)
+    """Ids of brokers, separated by commas, in the order in which they are stopped."""
+    controllers: str = Field(default="", max_length=11 * NODES_MAX)
+    """Ids of controllers, separated by commas. One question is about brokers or about controllers."""
+    manner: StopManner = "shutdown"
+    """`shutdown`: each in order, as with SIGTERM; `crash`: all at once, without a word. Controllers: no difference."""
+    limit: int = Field(default=100, ge=0, le=NAMED_MAX)
+    """Most partitions that each reason names; counts are of all."""
+
+    @field_validator("brokers", "controllers")
+    @classmethod
+    def _has_ids(cls, text: str) -> str:
+        node_ids(text)
+        return text
+
+
+class AnsweredPartitions(HttpModel):
+    """Partitions of one topic."""
+
+    topic: str
+    partitions: list[int]
+    """Their numbers, ascending."""
+
+
+class CanStopReason(HttpModel):
+    """One reason why not: something that would be worse than it is."""
+
+    code: StopReasonCode
+    """Stable: for programs."""
+    message: str
+    """A sentence for people."""
+    count: int
+    """Partitions, or controllers, that it is about."""
+    topics: list[AnsweredPartitions]
+    """The first partitions, by topic and number; empty where it is about controllers."""
+
+
+class QuorumMargin(HttpModel):
+    """The quorum without the controllers that are to be stopped."""
+
+    voters: int
+    majority: int
+    """Voters that must run for anything to be changed."""
+    left: list[int]
+    """Voters that would go on voting, and have what the active one has."""
+    may_fail_now: int
+    """Voters that may fail while all run that run now."""
+    may_fail_then: int
+    """... and once these have been stopped; negative: so many are missing."""
+    moves_leadership: bool
+    """Whether the active controller is among those that stop: an election, some tens of milliseconds."""
+
+
+class CanStopReply(HttpModel):
+    """Whether they may be stopped."""
+
+    form: int = ANSWER_FORM
+    state_offset: int
+    """Offset of the state that it was answered from."""
+    state_time_ms: int
+    """When the last record of that state was written, in milliseconds since 1970."""
+    manner: StopManner
+    brokers: list[int]
+    fenced: list[int]
+    """Those of the brokers that are fenced already: stopping them changes nothing."""
+    controllers: list[int]
+    may_stop: bool
+    """Whether no client would notice: there is no reason against it."""
+    reasons: list[CanStopReason]
+    """The gravest first."""
+    quorum: QuorumMargin | None
+    """Of controllers only."""

@@ -1,0 +1,37 @@
+"""The client's questions about what may be done, and what would come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from quorate.controller.api.answer_models import CanStopReply, StopManner
+from quorate.controller.client.access import Read
+
+_CAN_STOP: Final = "/v1/answers/can-stop"
+
+
+class AnswerClient:
+    """A part of ``client.client.ControllerClient``, and raises what that does."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+
+    async def can_stop_brokers(
+        self, broker_ids: Sequence[int], manner: StopManner = "shutdown", limit: int = 100
+    ) -> CanStopReply:
+        """Whether brokers may be stopped, in this order; ``limit``: partitions that each reason names at most.
+
+        Raises:
+            ApiError: BROKER_ID_NOT_REGISTERED.
+        """
+        wanted: dict[str, str | int] = {"brokers": ",".join(map(str, broker_ids)), "manner": manner, "limit": limit}
+        return await self._read(_CAN_STOP, CanStopReply, wanted)
+
+    async def can_stop_controllers(self, node_ids: Sequence[int]) -> CanStopReply:
+        """Whether controllers may be stopped.
+
+        Raises:
+            ApiError: INVALID_REQUEST, one is no voter, or an old state was asked about.
+        """
+        return await self._read(_CAN_STOP, CanStopReply, {"controllers": ",".join(map(str, node_ids))})

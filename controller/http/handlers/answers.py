@@ -1,0 +1,47 @@
+"""Handlers for operators' questions. An image is a value: they are answered on another thread."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorate.controller.answers import can_stop, quorum_margin
+from quorate.controller.api.answer_models import CanStopParameters, CanStopReason, CanStopReply, QuorumMargin, node_ids
+from quorate.controller.api.models import Nothing
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.http.handlers.common import observe_quorum
+from quorate.controller.http.routing import Call
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.image.image import MetadataImage
+
+
+async def can_be_stopped(call: Call, parameters: CanStopParameters, body: Nothing) -> CanStopReply:
+    node, image = call.node, call.node.controller.stable
+    brokers, controllers = node_ids(parameters.brokers), node_ids(parameters.controllers)
+    if bool(brokers) == bool(controllers):
+        message = "name `brokers` or `controllers`: one question is about nodes of one kind"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
+    margin: QuorumMargin | None = None
+    if controllers:
+        quorum = observe_quorum(node)
+        margin = quorum_margin.quorum_without(quorum, controllers)
+        reasons = quorum_margin.reasons_against(quorum, controllers, margin)
+    else:
+        reasons = await asyncio.to_thread(_of_brokers, image, node.config, brokers, parameters)
+    return CanStopReply(
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        manner=parameters.manner,
+        brokers=brokers,
+        fenced=[broker_id for broker_id in brokers if image.cluster.brokers[broker_id].is_fenced],
+        controllers=controllers,
+        may_stop=not reasons,
+        reasons=reasons,
+        quorum=margin,
+    )
+
+
+def _of_brokers(
+    image: MetadataImage, config: ControllerConfig, brokers: list[int], parameters: CanStopParameters
+) -> list[CanStopReason]:
+    stop = can_stop.stop_brokers(image, config, brokers, parameters.manner)
+    return can_stop.reasons_against(stop, parameters.limit)

@@ -1,0 +1,169 @@
+"""Random clusters, and the production controller on one of them: what really happens when brokers stop.
+
+States are made record by record, not by decisions: also ones that no decision of today leaves behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from random import Random
+
+from quorate.controller.engine.log_in_memory import LogInMemory
+from quorate.controller.process.composition import Machine, compose
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from quorate.metadata_log.batches.batch import data_batch
+from quorate.metadata_log.ids import DIRECTORY_LOST
+from quorate.metadata_log.records.records import (
+    BrokerFeature,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionRecord,
+    Record,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from quorate.scripts.conformance_runner.java_random import JavaRandom
+from quorate.snapshots.image.image import MetadataImage
+from tests.default_parts import controller_config, controller_limits, role_settings
+from tests.unit.controller.manual_quorum import RecordingFaults
+from tests.unit.controller.manual_scheduler import ManualScheduler
+from tests.unit.controller.small_cluster import uuid
+
+NODE_ID = 9
+CONFIG = controller_config(node_id=NODE_ID, cluster_id="c", session_timeout_ms=9_000)
+_HEARTBEAT_MS = 2_000.0
+_FEATURES = (BrokerFeature("metadata.version", 7, 30), BrokerFeature("eligible.leader.replicas.version", 0, 1))
+
+
+class RandomState:
+    """The records of a random cluster: up to six brokers, some down, and partitions in any state that rules allow."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = chance = Random(seed)
+        self.has_elr = chance.random() < 0.6
+        self.brokers = list(range(1, chance.randint(2, 7)))
+        self.fenced = {broker for broker in self.brokers if chance.random() < 0.25}
+        self.leaving = {broker for broker in self.fenced if chance.random() < 0.5}
+        self.records: list[tuple[Record, int]] = [(FeatureLevelRecord("metadata.version", 30), 0)]
+        if self.has_elr:
+            self.records.append((FeatureLevelRecord("eligible.leader.replicas.version", 1), 0))
+        self.records += [(self._registration(broker), 4) for broker in self.brokers]
+        if chance.random() < 0.5:
+            self._configure(4, "", "min.insync.replicas", str(chance.randint(1, 3)))
+        for number in range(chance.randint(1, 4)):
+            self._add_topic(number)
+
+    def _registration(self, broker: int) -> RegisterBrokerRecord:
+        return RegisterBrokerRecord(
+            broker_id=broker,
+            broker_epoch=broker,
+            incarnation_id=uuid(1, broker),
+            features=_FEATURES,
+            rack=f"rack-{broker % 3}",
+            fenced=broker in self.fenced,
+            in_controlled_shutdown=broker in self.leaving,
+            log_dirs=(uuid(2, broker, 0), uuid(2, broker, 1)),
+        )
+
+    def _configure(self, kind: int, resource: str, name: str, value: str) -> None:
+        self.records.append((ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value), 0))
+
+    def _add_topic(self, number: int) -> None:
+        chance, topic_id, name = self._chance, uuid(3, number), f"topic-{number}"
+        self.records.append((TopicRecord(name, topic_id), 0))
+        # With ELRs the cluster's own minimum holds for all.
+        if chance.random() < 0.5:
+            self._configure(2, name, "min.insync.replicas", str(chance.randint(1, 3)))
+        if chance.random() < 0.3:
+            self._configure(2, name, "unclean.leader.election.enable", "true")
+        for partition_id in range(chance.randint(1, 8)):
+            self.records.append((self._partition(topic_id, partition_id), 2))
+
+    def _partition(self, topic_id: bytes, partition_id: int) -> PartitionRecord:
+        chance = self._chance
+        replicas = chance.sample(self.brokers, chance.randint(1, min(4, len(self.brokers))))
+        alive = [broker for broker in replicas if broker not in self.fenced]
+        isr = chance.sample(alive, chance.randint(1, len(alive))) if alive and chance.random() < 0.9 else []
+        leader = chance.choice(isr) if isr else -1
+        out = [broker for broker in replicas if broker not in isr]
+        elr, last_known = [], []
+        if self.has_elr:
+            elr = chance.sample(out, chance.randint(0, len(out)))
+            last_known = chance.sample(out, 1) if not isr and not elr and out and chance.random() < 0.7 else []
+        elif not isr:
+            isr = chance.sample(out, 1)  # the last one of them stays
+        adding = [broker for broker in replicas[1:] if chance.random() < 0.1]
+        return PartitionRecord(
+            partition_id=partition_id,
+            topic_id=topic_id,
+            replicas=tuple(replicas),
+            isr=tuple(isr),
+            adding_replicas=tuple(adding),
+            removing_replicas=tuple(broker for broker in replicas if broker not in adding and chance.random() < 0.05),
+            leader=leader,
+            leader_recovery_state=int(chance.random() < 0.1),
+            leader_epoch=chance.randint(0, 9),
+            partition_epoch=chance.randint(0, 9),
+            directories=tuple(self._directory(broker, is_leader=broker == leader) for broker in replicas),
+            eligible_leader_replicas=tuple(elr) or None,
+            last_known_elr=tuple(last_known) or None,
+        )
+
+    def _directory(self, broker: int, *, is_leader: bool) -> bytes:
+        is_lost = not is_leader and self._chance.random() < 0.05
+        return DIRECTORY_LOST if is_lost else uuid(2, broker, self._chance.randint(0, 1))
+
+
+class RealController:
+    """The production controller, active on a state, under virtual time; its brokers are played here."""
+
+    def __init__(self, records: list[tuple[Record, int]]) -> None:
+        self._scheduler = ManualScheduler()
+        self._log = LogInMemory(self._scheduler)
+        machine = Machine(self._scheduler, RecordingFaults(), JavaRandom(1), lambda: uuid(4, 0))
+        composed = compose(CONFIG, role_settings(), controller_limits(), (), self._log, machine)
+        self._controller, _, self._operations = composed
+        self._log.controllers = (self._controller,)
+        self._log.write(1, data_batch(records, 0))
+        self._scheduler.run()
+        self._log.leader_id = NODE_ID
+        self._controller.on_leader_change(NODE_ID, 2)
+        self._scheduler.run()
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._controller.stable
+
+    async def stop(self, broker_ids: Sequence[int]) -> None:
+        """Each asks to be shut down until it is let go; the others speak, too, so that they have applied it."""
+        for broker in broker_ids:
+            while not (await self._say(broker, want_shut_down=True)).should_shut_down:
+                for other in self._speaking():
+                    if other != broker:
+                        await self._say(other)
+
+    async def crash(self, broker_ids: Collection[int]) -> None:
+        """They are silent, and the others speak, until every session of theirs is over."""
+        for _ in range(int(2 * CONFIG.session_timeout_ms / _HEARTBEAT_MS)):
+            self._scheduler.advance(_HEARTBEAT_MS)
+            for other in self._speaking():
+                if other not in broker_ids:
+                    await self._say(other)
+
+    def _speaking(self) -> list[int]:
+        return [broker.id for broker in self.image.cluster.brokers.values() if not broker.is_fenced]
+
+    async def _say(self, broker_id: int, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+        request = BrokerHeartbeatRequest(
+            broker_id=broker_id,
+            broker_epoch=self.image.cluster.brokers[broker_id].epoch,
+            current_metadata_offset=self.image.provenance.last_contained_offset,
+            want_shut_down=want_shut_down,
+        )
+        async with asyncio.TaskGroup() as group:
+            asked = group.create_task(self._operations.broker_heartbeat(request, 1_000.0))
+            while not asked.done():
+                await asyncio.sleep(0)
+                self._scheduler.run()
+        return asked.result()
