@@ -105,7 +105,6 @@ class BrokerHost:
         self.sessions: dict[int, BrokerSession] = {}
         self.replicas = replicas
         self._serves_at: Endpoint | None = None
-        self.replicas.begin(self._station(rpc, machine))
         self.deletions = RehearsalDeletions(self._hosted)
         self.assignments = DirectoryAssignments(rpc, self._epochs, self._begun_anew, machine.now_ms)
         watch = RegistrationWatch(lambda: self.sessions, self._changed)
@@ -123,6 +122,7 @@ class BrokerHost:
         self._machine = machine
         #: Called when a broker here is another state, or its registration is shown in another.
         self.on_change: Callable[[], None] = lambda: None
+        self.replicas.begin(self._station(rpc, machine))
         self._stop_requests = 0
         self._stopping = asyncio.Event()
 

@@ -154,13 +154,15 @@ async def worker(
     Args:
         settings: ``settings.http`` and ``settings.logging`` are not looked at: a worker serves no HTTP, and its
             program has a log of its own.
-        replicas: decides who is in sync, and is told what its brokers lead (``broker.replicas.ServiceReplicas``).
+        replicas: decides who is in sync, and is told what its brokers lead (``broker.replicas.ServiceReplicas``). It
+            is one worker's at a time.
         shared_secret: what the controllers' HTTP API asks for, or a token; in place of
             ``settings.shared_secret_file``, which is read where this is None.
 
     Raises:
         WorkerEnded: the brokers are over, and nobody stopped them.
-        InvalidSettings: the secret's file cannot be used. InvalidArgument: the secret cannot be one.
+        InvalidSettings: the secret's file cannot be used. InvalidArgument: the secret cannot be one, or
+            ``replicas`` is at work for another worker.
         QuorateError: the worker could not start, or must not go on (see ``BrokerHost.run``).
     """
     log_to_the_program()
@@ -168,8 +170,11 @@ async def worker(
     async with on_this_machine(settings, secret, settings.tls.load()) as environment:
         assembly = assemble(settings, environment, publishers, replicas, secret)
         one = Worker(assembly.host, replicas)
-        async with _beside(one, lambda: one.live(lambda: assembly.run(None))):
-            yield one
+        try:
+            async with _beside(one, lambda: one.live(lambda: assembly.run(None))):
+                yield one
+        finally:
+            replicas.station = None  # so that another worker may have it
 
 
 @asynccontextmanager

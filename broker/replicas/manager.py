@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.isr_requests import IsrCounters
+from quorate.metadata_log.errors import InvalidArgument
 from quorate.metadata_log.ids import Uuid
 
 if TYPE_CHECKING:
@@ -70,11 +71,18 @@ class ReplicaManager(MetadataPublisher):
     def __init__(self) -> None:
         self._changed = asyncio.Event()
         self._failed_directories: dict[int, list[Uuid]] = {}
-        #: None before ``begin``.
+        #: None before ``begin``, and when the worker is over.
         self.station: Station | None = None
 
     def begin(self, station: Station) -> None:
-        """Called once, before anything else; who overrides it calls this one."""
+        """Called first, by the worker that it is given to; who overrides it calls this one.
+
+        Raises:
+            InvalidArgument: it is another worker's, which is not over.
+        """
+        if self.station is not None:
+            said = f"{type(self).__name__} {self.name!r} is at work for another worker: make one for each"
+            raise InvalidArgument(f"replicas: {said}")
         self.station = station
 
     @abstractmethod

@@ -21,7 +21,7 @@ from quorate.broker.replicas.isr_requests import IsrRequests
 from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
 from quorate.metadata_log.errors import ErrorCode, QuorateError
-from quorate.metadata_log.ids import NO_LEADER, UUID_BYTES, Uuid
+from quorate.metadata_log.ids import UUID_BYTES, Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.difference.local_changes import LocalChanges, LocalReplica
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -39,8 +39,8 @@ class NotNoted(QuorateError):
     STALE_BROKER_EPOCH: the replica's broker is registered under another epoch.
     """
 
-    def __init__(self, code: ErrorCode, topic_id: Uuid, partition: int, broker_id: int) -> None:
-        super().__init__(f"{topic_id.hex()}-{partition}, replica {broker_id}: {code.name}")
+    def __init__(self, code: ErrorCode, what: str, why: str) -> None:
+        super().__init__(f"{what}: {why} ({code.name})")
         self.code = code
 
 
@@ -54,6 +54,7 @@ class ServiceReplicas(ReplicaManager):
     def __init__(self, *, holds_unfencing: bool = False) -> None:
         super().__init__()
         self._holds_unfencing = holds_unfencing
+        self._has_begun = False
         #: Whether brokers here can serve, as far as that was said.
         self._can_serve: dict[int, bool] = {}
         self._book = IsrBook(lag_max_ms=0.0, trusts_isr=True)
@@ -97,7 +98,9 @@ class ServiceReplicas(ReplicaManager):
         """
         known = self._image.cluster.brokers.get(broker_id)
         if known is None or known.epoch != broker_epoch:
-            raise NotNoted(ErrorCode.STALE_BROKER_EPOCH, topic_id, partition, broker_id)
+            now = "is not registered" if known is None else f"is registered under epoch {known.epoch}"
+            why = f"it was said under epoch {broker_epoch} of the broker, which {now}"
+            raise NotNoted(ErrorCode.STALE_BROKER_EPOCH, self._named(topic_id, partition, broker_id), why)
         self._note(topic_id, partition, leader_epoch, broker_id, ALWAYS)
         key = PartitionKey(topic_id, partition)
         self._leaving.pop((key, broker_id), None)
@@ -140,7 +143,8 @@ class ServiceReplicas(ReplicaManager):
         """
         row = self._image.partitions.row(topic_id, partition)
         if row is None:
-            raise NotNoted(ErrorCode.UNKNOWN_TOPIC_ID, topic_id, partition, NO_LEADER)
+            why = "the newest image has no such partition"
+            raise NotNoted(ErrorCode.UNKNOWN_TOPIC_ID, self._named(topic_id, partition), why)
         return self._image.partitions.partition(row)
 
     def ready(self, broker_id: int) -> None:
@@ -157,9 +161,10 @@ class ServiceReplicas(ReplicaManager):
     # --- what a process asks -------------------------------------------------------------------------
 
     def begin(self, station: Station) -> None:
-        if self.station is not None:  # another worker's: that its brokers could serve says nothing of these
-            self._can_serve.clear()
         super().begin(station)
+        if self._has_begun:  # with another worker: that its brokers could serve says nothing of these
+            self._can_serve.clear()
+        self._has_begun = True
         self._requests = IsrRequests(
             station.rpc, self._book, station.epochs, station.now_ms, self._changed.set, self._claims
         )
@@ -215,7 +220,7 @@ class ServiceReplicas(ReplicaManager):
             self.station.ready_to_unfence(broker_id)
 
     def _note(self, topic_id: Uuid, partition: int, leader_epoch: int, broker_id: int, caught_up_ms: float) -> None:
-        self.state_of(topic_id, partition)  # there is none that does not fit the columns of the book
+        state = self.state_of(topic_id, partition)  # there is none that does not fit the columns of the book
         codes = self._book.note(
             np.frombuffer(topic_id, np.uint8).reshape(1, UUID_BYTES),
             _one(partition),
@@ -225,8 +230,24 @@ class ServiceReplicas(ReplicaManager):
             np.zeros(1, np.bool_),
         )
         if codes[0] != ErrorCode.NONE:
-            raise NotNoted(ErrorCode(int(codes[0])), topic_id, partition, broker_id)
+            code = ErrorCode(int(codes[0]))
+            why = _why_not(code, state, leader_epoch)
+            raise NotNoted(code, self._named(topic_id, partition, broker_id), why)
         self._changed.set()
+
+    def _named(self, topic_id: Uuid, partition: int, broker_id: int | None = None) -> str:
+        """A partition, or a replica of it, as people call it; a topic that is not known by its id."""
+        topic = self._image.topics.by_id.get(topic_id)
+        name = f"topic {topic_id.hex()}" if topic is None else topic.name
+        return f"{name}-{partition}" if broker_id is None else f"{name}-{partition}, replica {broker_id}"
+
+
+def _why_not(code: ErrorCode, state: Partition, leader_epoch: int) -> str:
+    """The sentence for a code of the book."""
+    if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return f"its leader is {state.leader} and its replicas {list(state.replicas)}: no follower of a leader here"
+    now = f"it was said under leader epoch {leader_epoch}, the newest image has {state.leader_epoch}"
+    return now if code == ErrorCode.FENCED_LEADER_EPOCH else f"{now}: say it again when an image has yours"
 
 
 def _one(number: int) -> NDArray[np.int32]:

@@ -35,7 +35,7 @@ from quorate.controller.client.feed_answers import Batches, CheckpointPiece, bat
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.pending_session import PendingSession
-from quorate.controller.client.targets import quoted
+from quorate.controller.client.targets import topic_part
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.seals import Seal
@@ -219,7 +219,7 @@ class ControllerClient:
     async def describe_topic(self, name: str, *, is_linearizable: bool = False) -> TopicReply:
         """One topic with its partitions."""
         parameters = {"consistency": "linearizable" if is_linearizable else "committed"}
-        return await self._read(f"/v1/topics/{quoted('the topic name', name)}", TopicReply, parameters)
+        return await self._read(f"/v1/topics/{topic_part(name)}", TopicReply, parameters)
 
     async def create_topics(self, request: CreateTopicsRequest) -> CreateTopicsResponse:
         """Create topics."""
@@ -235,7 +235,7 @@ class ControllerClient:
 
     async def delete_topic(self, name: str) -> DeleteTopicsResponse:
         """Delete a topic by name."""
-        request = Request("DELETE", f"/v1/topics/{quoted('the topic name', name)}", self._timeout_ms)
+        request = Request("DELETE", f"/v1/topics/{topic_part(name)}", self._timeout_ms)
         return (await self._attempts.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
 
     async def describe_topic_deletions(self) -> DescribeTopicDeletionsResponse:

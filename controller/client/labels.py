@@ -64,7 +64,11 @@ class LabelClient:
         after: str | None = None,
         limit: int | None = None,
     ) -> DescribeLabelsResponse:
-        """One page of labels that meet all that is given."""
+        """One page of labels that meet all that is given.
+
+        Raises:
+            ApiError: INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, no ``resource`` can be called so.
+        """
         wanted = {
             "resource": resource, "kind": kind, "topic": topic, "namespace": namespace, "after": after, "limit": limit,
         }  # fmt: skip
@@ -73,7 +77,11 @@ class LabelClient:
         return await self._read("/v1/labels", DescribeLabelsResponse, parameters)
 
     async def of(self, resource: str) -> dict[str, str]:
-        """All labels of one resource, by key."""
+        """All labels of one resource, by key; of one that has none, or is not there, an empty map.
+
+        Raises:
+            ApiError: as ``describe``.
+        """
         return {one.key: one.value for one in (await self.describe(resource=resource)).labels}
 
     async def all(

@@ -35,6 +35,19 @@ def quoted(what: str, text: str) -> str:
     return part
 
 
+def topic_part(name: str) -> str:
+    """The name of a topic as a part of an address.
+
+    Raises:
+        ApiError: as ``quoted``; INVALID_TOPIC_EXCEPTION, the name is empty, or one that in an address is a way to
+            another place. No topic has it; Kafka's clients refuse the first with the same words.
+    """
+    if name in ("", ".", ".."):
+        message = f"The given topic name '{name}' cannot be represented in a request."
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+    return quoted("the topic name", name)
+
+
 def check_target(path: str, parameters: Mapping[str, str | int]) -> None:
     """Check an address before anything is sent. ``path``: of parts that are ``quoted``.
 

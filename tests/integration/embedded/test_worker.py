@@ -14,7 +14,7 @@ from aiohttp import web
 from quorate import testing
 from quorate.broker.settings import FeedSettings, LifecycleSettings
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
-from quorate.metadata_log.errors import ErrorCode
+from quorate.metadata_log.errors import ErrorCode, InvalidArgument
 from quorate.worker import (
     BrokerSettings,
     LocalReplica,
@@ -199,6 +199,20 @@ async def test_worker_shows_the_secret_that_its_settings_or_its_program_name(
         own = settings(1, [url], shared_secret_file=file)
         async with asyncio.timeout(20), worker(own, Told(), shared_secret=given):
             assert await shown.get() == f"Bearer {(given or b'from-file' * 4).decode()}"
+
+
+async def test_manager_of_a_worker_is_refused_to_another_until_that_is_over() -> None:
+    told = Told()
+    async with testing.cluster(settings=CLUSTER) as cluster:
+        async with worker(settings(1, cluster.urls), told) as one:
+            await one.ready()
+            with pytest.raises(InvalidArgument, match="at work for another worker"):
+                async with worker(settings(2, cluster.urls), told):
+                    pass
+            assert one.session(1).is_valid
+        async with worker(settings(2, cluster.urls), told) as two:
+            await two.ready()
+            assert not told.has_session(1)
 
 
 async def test_block_that_raises_ends_the_worker_at_once_as_if_it_was_killed() -> None:

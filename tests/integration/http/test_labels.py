@@ -39,6 +39,17 @@ async def test_client_sets_compares_and_reads() -> None:
             assert "\nquorate_labels 1.0\n" in await answer.text()
 
 
+@pytest.mark.parametrize("resource", ["bogus", "broker:x", "topic:..", "partition:orders", "record:"])
+async def test_labels_of_what_can_have_none_are_refused_by_its_form(resource: str) -> None:
+    async with stage() as s, ControllerClient(s.urls) as client:
+        with pytest.raises(
+            ApiError, match=r"can have no labels: it is none of cluster, topic:NAME|Topic name"
+        ) as refused:
+            await client.labels.of(resource)
+        assert refused.value.code in (ErrorCode.INVALID_REQUEST, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        assert await client.labels.of("topic:not-there") == {}
+
+
 async def test_of_programs_that_compare_and_set_at_once_each_step_is_won_by_one() -> None:
     """Each of them counts up; no count is lost, and no step is won twice."""
     async with stage() as s, ControllerClient(s.urls) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
@@ -12,6 +13,7 @@ from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.publisher import Manifest
 from quorate.broker.replicas.manager import Station
 from quorate.broker.replicas.service import NotNoted, ServiceReplicas
+from quorate.metadata_log.errors import InvalidArgument
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE
 from tests.unit.controller.small_cluster import SmallCluster
@@ -87,6 +89,42 @@ def test_service_word_of_what_cannot_be_is_refused_as_what_is_not_there() -> Non
         said(stage.topic_id, 0, -(2**40), 2)
 
 
+def test_refused_word_says_what_it_was_about_and_what_is_so() -> None:
+    stage = Stage()
+    at, epoch, broker_epoch = stage.topic_id, stage.leader_epoch, stage.cluster.epoch(2)
+    calls: dict[str, Callable[[], object]] = {
+        f"t-0, replica 2: it was said under leader epoch {epoch + 1}, the newest image has {epoch}: say it again when "
+        "an image has yours (UNKNOWN_LEADER_EPOCH)": lambda: stage.replicas.fell_behind(at, 0, epoch + 1, 2),
+        f"t-0, replica 2: it was said under leader epoch -1, the newest image has {epoch} (FENCED_LEADER_EPOCH)": (
+            lambda: stage.replicas.fell_behind(at, 0, -1, 2)
+        ),
+        "t-0, replica 7: its leader is 1 and its replicas [1, 2]: no follower of a leader here "
+        "(NOT_LEADER_OR_FOLLOWER)": lambda: stage.replicas.fell_behind(at, 0, epoch, 7),
+        f"t-0, replica 2: it was said under epoch 1 of the broker, which is registered under epoch {broker_epoch} "
+        "(STALE_BROKER_EPOCH)": lambda: stage.replicas.caught_up(at, 0, epoch, 2, 1),
+        "t-0, replica 9: it was said under epoch 1 of the broker, which is not registered (STALE_BROKER_EPOCH)": (
+            lambda: stage.replicas.caught_up(at, 0, epoch, 9, 1)
+        ),
+        "t-5: the newest image has no such partition (UNKNOWN_TOPIC_ID)": lambda: stage.replicas.maximal_isr(at, 5),
+        f"topic {bytes(16).hex()}-0: the newest image has no such partition (UNKNOWN_TOPIC_ID)": (
+            lambda: stage.replicas.maximal_isr(bytes(16), 0)
+        ),
+    }
+    for sentence, call in calls.items():
+        with pytest.raises(NotNoted) as refused:
+            call()
+        assert str(refused.value) == sentence
+
+
+def test_manager_is_one_workers_at_a_time() -> None:
+    stage = Stage()
+    with pytest.raises(InvalidArgument, match="ServiceReplicas 'service-replicas' is at work for another worker"):
+        stage.begin()
+    stage.replicas.station = None
+    assert not stage.replicas.has_session(1)
+    stage.begin()
+
+
 async def test_service_that_resigned_before_it_was_begun_is_not_let_in() -> None:
     stage = Stage()
     stage.replicas.resign(1)
@@ -103,6 +141,7 @@ async def test_service_is_ready_in_the_worker_for_which_that_was_said() -> None:
     await one_turn(stage.replicas)
     assert stage.unfenced == [1, 1]
 
+    stage.replicas.station = None
     stage.begin()
     await one_turn(stage.replicas)
 

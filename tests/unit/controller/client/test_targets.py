@@ -60,6 +60,15 @@ async def test_label_that_cannot_be_is_an_error_of_ours_that_names_field_and_rul
             assert found.value.code is ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("name", ["", ".", ".."])
+async def test_topic_whose_name_would_lead_elsewhere_is_refused(name: str) -> None:
+    async with ControllerClient(URLS, timeout_ms=300) as client:
+        for call in (client.describe_topic, client.delete_topic):
+            with pytest.raises(ApiError, match=f"The given topic name '{name}' cannot be represented") as found:
+                await call(name)
+            assert found.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
 def test_parts_are_within_the_limit_together_or_refused() -> None:
     half = "é" * (TARGET_BYTES_MAX // 12)  # six bytes each, as two escapes
     check_target("/v1/topics", {"after": half, "limit": 3})
