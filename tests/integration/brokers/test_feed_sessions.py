@@ -118,7 +118,8 @@ async def test_reader_that_does_not_read_delays_nobody_and_is_cut_off(
                 begun = time.monotonic()
                 await s.ask(1, "POST", "/v1/topics", {"topics": [{"name": name}]})
                 assert await poll
-                assert time.monotonic() - begun < 1.0
+                # Had it waited for the slow reader, or for the end of its own patience, it would have been a minute.
+                assert time.monotonic() - begun < 20.0
             assert (await sessions(s))[12]["lag_records"] == 0
 
             async def is_cut_off() -> Any:

@@ -28,11 +28,14 @@ def test_pause_is_in_proportion_to_the_work_before_it(percent: int, least: float
 
 def test_pause_after_next_to_no_work_is_put_off() -> None:
     pace = WorkShare(1)
-    with pace.working():
-        begun = time.monotonic()
-        pace.pause()
-        # A hundred times the work would be a tenth of a second, had it been added up to a piece.
-        assert time.monotonic() - begun < 0.1
+    took = []
+    for _ in range(5):
+        with pace.working():
+            begun = time.monotonic()
+            pace.pause()
+            took.append(time.monotonic() - begun)
+    # A hundred times the work would be a tenth of a second, were it added up to a piece; a busy machine may be.
+    assert min(took) < 0.1
 
 
 def test_pace_that_is_closed_waits_no_more() -> None:
