@@ -291,11 +291,14 @@ class MetadataFeed:
             raise self._out_of_range(
                 f"the log begins at {source.log_start_offset}, after offset {offset}: take a checkpoint", epoch
             )
-        known_end = source.log_end_offset if source.is_authoritative else source.high_watermark
         if epoch is None or offset == 0:
             return
+        # Nobody can have more than the active controller. One whose follower has read of a later epoch is it no longer,
+        # and does not know it yet: what it has not committed proves nothing.
+        is_leading = source.is_authoritative and (source.epoch_at(source.log_end_offset) or 0) >= epoch
+        known_end = source.log_end_offset if is_leading else source.high_watermark
         if offset > known_end:
-            if source.is_authoritative or (source.epoch_at(known_end) or 0) > epoch:
+            if is_leading or (source.epoch_at(known_end) or 0) > epoch:
                 raise self._out_of_range(
                     f"the log ends at {known_end}, before offset {offset}: take a checkpoint", epoch, is_diverging=True
                 )

@@ -139,8 +139,20 @@ async def test_feed_follower_ahead_of_a_standby_waits_and_ahead_of_the_active_co
     assert await nothing_comes(log, 9, 7)
     log.is_authoritative = True
     assert (await refusal(log, 5, 1)).is_diverging
-    assert (await refusal(log, 9, 7)).is_diverging
+    assert (await refusal(log, 9, 2)).is_diverging
     assert await nothing_comes(log, 5, 2)
+
+
+async def test_feed_follower_of_a_later_epoch_waits_for_a_controller_that_does_not_know_it_was_replaced() -> None:
+    """It was frozen while it led, say: its uncommitted tail, and its log's end, say nothing of what came after."""
+    log = FollowedLog()
+    log.commit(3, epoch=1)
+    log.append(2, epoch=2)
+    log.is_authoritative = True
+    for offset in (4, 5, 9):
+        assert await nothing_comes(log, offset, 3), offset
+    # What it has committed was, and the follower has something else there.
+    assert (await refusal(log, 3, 3)).is_diverging
 
 
 async def test_feed_follower_of_records_that_a_recovery_left_out_diverges_wherever_the_new_ones_end() -> None:
