@@ -34,12 +34,14 @@ async def on_this_machine(
     ``files``: those of ``settings.tls``.
 
     Raises:
-        InvalidUrl: one of ``settings.controllers`` names no controller.
+        InvalidUrl: one of ``settings.controllers`` names no controller. SecretInPlaintext: as ``ControllerClient``.
     """
     timeout_ms = settings.lifecycle.request_timeout_ms
     tls = None if files is None else files.as_client
     async with (
-        connect_controllers(settings.controllers, shared_secret, timeout_ms, settings.ids, tls) as controllers,
+        connect_controllers(
+            settings.controllers, shared_secret, timeout_ms, settings.ids, tls, insecure=settings.access.insecure
+        ) as controllers,
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
     ):
         # The other processes serve as this one does.

@@ -195,6 +195,14 @@ class BrokerTlsSettings(BrokerSettingsGroup):
         return TlsFiles(self.paths, is_server=is_server, lets_clients_show=lets_show)
 
 
+class BrokerAccessSettings(BrokerSettingsGroup):
+    """Exceptions from the rule that what is secret goes over TLS."""
+
+    insecure: bool = False
+    """The secret or token in `shared_secret_file` is sent to controllers on other machines without TLS, too: whoever is
+    on the network can read it there. Otherwise a process that would have to does not start."""
+
+
 class LifecycleSettings(BrokerSettingsGroup):
     """Registration, heartbeats and shutdown."""
 
@@ -319,6 +327,7 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
     are on loopback and ask for none."""
     http: BrokerHttpSettings = Field(default_factory=BrokerHttpSettings)
     tls: BrokerTlsSettings = Field(default_factory=BrokerTlsSettings)
+    access: BrokerAccessSettings = Field(default_factory=BrokerAccessSettings)
     lifecycle: LifecycleSettings = Field(default_factory=LifecycleSettings)
     feed: FeedSettings = Field(default_factory=FeedSettings)
     replicas: ReplicaSettings = Field(default_factory=ReplicaSettings)

@@ -186,6 +186,7 @@ async def watch(
     *,
     shared_secret: bytes | None = None,
     tls: TlsContexts | None = None,
+    insecure: bool = False,
     catch_up_ms: float | None = CATCH_UP_MS,
     silence_max_ms: float = SILENCE_MAX_MS,
 ) -> AsyncIterator[Watcher]:
@@ -196,21 +197,20 @@ async def watch(
     Args:
         controllers: ``host:port`` or URLs of some controllers or of all; one of them is followed at a time.
         publishers: are told of every change, all in the order of the log.
-        shared_secret, tls: as for ``ControllerClient``.
+        shared_secret, tls, insecure: as for ``ControllerClient``.
         catch_up_ms: how long to wait for the first image; None: not at all, the block begins at once without one.
         silence_max_ms: after so long without an answer of any controller none is known: ``cut_off_since`` says so, and
             publishers are told that nobody leads. No less than 2.5 s, for so long an answer may take.
 
     Raises:
-        InvalidUrl: one of ``controllers`` names none, or there is none. DuplicatePublisher: two have one name.
+        InvalidUrl, SecretInPlaintext: as ``ControllerClient``. DuplicatePublisher: two have one name.
         WatchTimeout: there was no image within ``catch_up_ms``. WatchRefused: there will be none, for want of a right.
-        WatchEnded: the log has what this version cannot replay, or something else in the program cancelled its
-            task. The block is cancelled for it.
+        WatchEnded: the log has what this version cannot replay, or the program cancelled its task.
     """
     machine, request_ms = real_machine(), LifecycleSettings().request_timeout_ms
     timing, first = loader_timing(FeedSettings(), silence_max_ms), int(machine.draw() * max(1, len(controllers)))
     faults = RaisedFaults()
-    async with connect_controllers(controllers, shared_secret, request_ms, tls=tls) as connected:
+    async with connect_controllers(controllers, shared_secret, request_ms, tls=tls, insecure=insecure) as connected:
         loader = MetadataLoader(connected.feeds, PublisherSet(publishers), timing, machine, first)
         watcher = Watcher(loader)
 

@@ -65,19 +65,23 @@ async def connect_controllers(
     timeout_ms: float,
     broker_ids: Collection[int] = (),
     tls: TlsContexts | None = None,
+    *,
+    insecure: bool = False,
 ) -> AsyncIterator[Controllers]:
     """Feeds and RPCs, over connections that are made when they are needed and closed at the end.
 
-    ``broker_ids``: the brokers of this process, by which the controllers tell their readers apart.
+    ``broker_ids``: the brokers of this process, by which the controllers tell their readers apart. ``insecure``: as for
+    ``ControllerClient``.
 
     Raises:
-        InvalidUrl: one of ``urls`` names no controller.
+        InvalidUrl: one of ``urls`` names no controller. SecretInPlaintext: as ``ControllerClient``.
     """
+
+    def connect() -> ControllerClient:
+        return ControllerClient(urls, shared_secret=shared_secret, tls=tls, timeout_ms=timeout_ms, insecure=insecure)
+
     # Connections of their own: one on which the feed was once read is no longer answered on the short way.
-    async with (
-        ControllerClient(urls, shared_secret=shared_secret, tls=tls, timeout_ms=timeout_ms) as reader,
-        ControllerClient(urls, shared_secret=shared_secret, tls=tls, timeout_ms=timeout_ms) as caller,
-    ):
+    async with connect() as reader, connect() as caller:
         feeds = [ControllerFeed(reader, url, timeout_ms, broker_ids) for url in reader.urls]
         yield Controllers(feeds, BrokerRpc(caller, timeout_ms))
 

@@ -30,13 +30,14 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request, controller_url
+from quorate.controller.client.connection import InvalidUrl, NoAnswer, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.targets import topic_part
 from quorate.controller.client.tokens import TokenClient
+from quorate.controller.client.ways import Ways
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.seals import Seal
 from quorate.controller.protocol import (
@@ -103,6 +104,7 @@ class ControllerClient:
         absent_ms: float | None = None,
         at: str | None = None,
         sender: Sender | None = None,
+        insecure: bool = False,
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
@@ -111,17 +113,20 @@ class ControllerClient:
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
         ``sender``: who answers instead of controllers, always of one state.
+        ``insecure``: ``shared_secret`` is sent by plain HTTP, too, and to other machines than this one.
 
         Raises:
+            SecretInPlaintext: it would be, and is not to be (asked later for another controller, methods raise it).
             InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal can be.
         """
-        self.urls = tuple(dict.fromkeys(controller_url(url, _scheme(tls)) for url in urls))
+        who = None if principal is None else check_principal(principal)
+        self._session = PendingSession(shared_secret, who, seal)
+        ways = Ways(self._session, tls, is_secret=shared_secret is not None and not insecure)
+        self._connect = ways.connect
+        self.urls = tuple(dict.fromkeys(map(ways.base_url, urls)))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
-        self._tls = tls
-        who = None if principal is None else check_principal(principal)
-        self._session = PendingSession(shared_secret, who, seal)
         self._at = at
         self._is_still = at is not None or sender is not None
         self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
@@ -132,9 +137,6 @@ class ControllerClient:
         self.answers = AnswerClient(self._read)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
-
-    def _connect(self, url: str) -> Connection:
-        return Connection(self._session, controller_url(url, _scheme(self._tls)), self._tls)
 
     async def __aenter__(self) -> Self:
         self._session.check_open()
@@ -394,7 +396,3 @@ class ControllerClient:
     async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
         request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
         return (await self._attempts.send(request, is_repeatable=True)).model(reply)
-
-
-def _scheme(tls: TlsContexts | None) -> str:
-    return "http" if tls is None else "https"

@@ -155,7 +155,7 @@ async def _start(
         counters=faults.counters,
         background=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
-        connect=lambda urls: _client(urls, parts, secret),
+        connect=lambda urls: _client(urls, parts, secret, insecure=settings.access.insecure),
         join=join,
         keep_account=account,
     )
@@ -184,11 +184,11 @@ async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | No
     return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants)
 
 
-def _client(urls: list[str], parts: ControllerParts, secret: bytes | None) -> ControllerClient:
+def _client(urls: list[str], parts: ControllerParts, secret: bytes | None, *, insecure: bool) -> ControllerClient:
     """Of the other controllers: the secret itself is shown where nobody has to know who asks, and else proves it."""
     seals = parts.access.seals
     if seals is None:
-        return ControllerClient(urls, shared_secret=secret, tls=parts.tls)
+        return ControllerClient(urls, shared_secret=secret, tls=parts.tls, insecure=insecure)
     return ControllerClient(urls, seal=seals.seal, tls=parts.tls)
 
 

@@ -10,10 +10,9 @@ from typing import Annotated, Final
 import typer
 from rich.live import Live
 
-from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cli.status_screen import render
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.asking import ask, client_of
 from quorate.scripts.terminal.connecting import (
     AtMoment,
     Controllers,
@@ -21,7 +20,6 @@ from quorate.scripts.terminal.connecting import (
     SecretFile,
     find_controllers,
     find_secret,
-    find_tls,
 )
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
@@ -67,7 +65,7 @@ def status(
 
 
 async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None, *, as_json: bool) -> int:
-    async with ControllerClient(urls, shared_secret=secret, tls=find_tls()) as client:
+    async with client_of(urls, secret) as client:
         if interval is None:
             seen = await survey(client, urls)
             _show(seen, as_json=as_json)

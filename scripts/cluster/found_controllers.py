@@ -33,15 +33,17 @@ class FoundController:
         return self.status is None and not self.trouble
 
 
-def ask_each(urls: Sequence[str], secret: bytes | None, tls: TlsContexts | None = None) -> list[FoundController]:
-    """Ask all of them at once, each for what it knows itself.
+def ask_each(
+    urls: Sequence[str], secret: bytes | None, tls: TlsContexts | None = None, *, insecure: bool
+) -> list[FoundController]:
+    """Ask all of them at once, each for what it knows itself. ``insecure``: as for ``ControllerClient``.
 
     Raises:
-        InvalidUrl: one of the addresses is none.
+        InvalidUrl: one of the addresses is none. SecretInPlaintext: as ``ControllerClient``.
     """
 
     async def run() -> list[FoundController]:
-        async with ControllerClient(urls, shared_secret=secret, tls=tls) as client:
+        async with ControllerClient(urls, shared_secret=secret, tls=tls, insecure=insecure) as client:
             return await asyncio.gather(*(_ask(client, controller_url(url)) for url in urls))
 
     return asyncio.run(run()) if urls else []

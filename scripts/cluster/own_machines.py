@@ -97,7 +97,9 @@ def write_settings(
         text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME, groups)
         contents[f"controller-{one.id}.toml"] = f"{text}\n{_WHAT_MAY_FOLLOW}\n"
     shown = home / (SECRET_NAME if admin is None else BROKER_TOKEN_NAME)
-    contents[BROKER_SETTINGS_NAME] = broker_settings_text(voters, shown, home / CA_NAME if has_tls else None)
+    contents[BROKER_SETTINGS_NAME] = broker_settings_text(
+        voters, shown, home / CA_NAME if has_tls else None, insecure=insecure
+    )
     for name in contents:
         if (home / name).exists():
             raise ClusterError(
@@ -160,7 +162,8 @@ def _ask_voters(settings: ControllerSettings) -> list[FoundController]:
     secret = None if file is None else read_secret(file)
     files = tls_files(settings)
     urls = [settings.tls.url(voter.http) for voter in settings.voters]
-    return ask_each(urls, secret, None if files is None else files.as_client)
+    tls = None if files is None else files.as_client
+    return ask_each(urls, secret, tls, insecure=settings.access.insecure)
 
 
 def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:

@@ -43,14 +43,17 @@ class ControllerSettingsText:
         return "\n".join(lines) + "\n"
 
 
-def broker_settings_text(voters: Sequence[VoterSettings], secret_file: Path, ca_file: Path | None) -> str:
+def broker_settings_text(
+    voters: Sequence[VoterSettings], secret_file: Path, ca_file: Path | None, *, insecure: bool
+) -> str:
     """The settings that all broker processes have in common: whom they ask, by what secret, and whom they trust.
 
-    ``ca_file`` None: the controllers speak no TLS.
+    ``ca_file`` None: the controllers speak no TLS. ``insecure``: they may be on other machines then.
     """
     urls = ", ".join(toml_text(voter.http) for voter in voters)
     tls = "" if ca_file is None else f"\n[tls]\nca_files = [{toml_text(ca_file)}]\n"
-    return f"controllers = [{urls}]\nshared_secret_file = {toml_text(secret_file)}\n{tls}"
+    access = "\n[access]\ninsecure = true\n" if insecure else ""
+    return f"controllers = [{urls}]\nshared_secret_file = {toml_text(secret_file)}\n{tls}{access}"
 
 
 def _voter(voter: VoterSettings) -> str:

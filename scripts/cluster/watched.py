@@ -23,11 +23,14 @@ _ABSENT_MS: Final = 5_000.0
 class WatchedCluster:
     """A running cluster that can be asked and waited for."""
 
-    def __init__(self, members: Members, shared_secret: bytes | None = None) -> None:
+    def __init__(self, members: Members, shared_secret: bytes | None = None, *, insecure: bool = False) -> None:
+        """``insecure``: as for ``ControllerClient``."""
         self.members = members
         #: Whether it was made from another one's metadata, in which brokers are active before anybody plays them.
         self.is_import = False
-        self.client = ControllerClient(members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS)
+        self.client = ControllerClient(
+            members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS, insecure=insecure
+        )
 
     @property
     def awaited(self) -> Members:

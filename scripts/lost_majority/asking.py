@@ -10,10 +10,10 @@ from typing import Any, Final
 from urllib.error import URLError
 
 from quorate.controller.api.resources import StatusReply
-from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
+from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.survey import ask
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
@@ -27,7 +27,7 @@ def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[RunningCo
         return []
 
     async def run() -> list[RunningController]:
-        async with ControllerClient(urls, shared_secret=secret) as client:
+        async with client_of(urls, secret) as client:
             asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
         return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
 

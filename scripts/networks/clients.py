@@ -116,7 +116,7 @@ class Workload:
     # --- standing clients ----------------------------------------------------------------------------
 
     def _client(self, urls: Sequence[str], timeout_ms: float) -> ControllerClient:
-        return ControllerClient(urls, timeout_ms=timeout_ms, shared_secret=self.secret)
+        return ControllerClient(urls, timeout_ms=timeout_ms, shared_secret=self.secret, insecure=True)
 
     def _urls_from(self, number: int) -> list[str]:
         first = number % len(self.urls)

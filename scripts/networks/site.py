@@ -54,7 +54,7 @@ class Site(WatchedCluster):
             directory / "settings", members.cluster_id, controllers, metadata, insecure=True
         )
         self.secret = read_secret(self._settings[SECRET_NAME])
-        super().__init__(members, self.secret)
+        super().__init__(members, self.secret, insecure=True)
         self.processes = {node.name: self._process(node) for node in self.members.nodes}
 
     def metadata_directory(self, controller: int) -> Path:

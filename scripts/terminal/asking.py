@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,16 +16,42 @@ import typer
 
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.attempts import Sender
-from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret, find_tls
+from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret, find_tls, is_insecure
 from quorate.scripts.terminal.harmless import shown_name
 
 T = TypeVar("T")
 
 #: Somebody waits for the command: where nothing listens it is told so before long. Enough for a restart of one process.
 _ABSENT_MS: Final = 5_000.0
+
+
+def client_of(
+    urls: Sequence[str],
+    secret: bytes | None,
+    *,
+    timeout_ms: float = DEFAULT_TIMEOUT_MS,
+    principal: str | None = None,
+    absent_ms: float | None = None,
+    at: str | None = None,
+) -> ControllerClient:
+    """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
+
+    Raises:
+        As ``ControllerClient``, ``find_tls`` and ``is_insecure``.
+    """
+    return ControllerClient(
+        urls,
+        shared_secret=secret,
+        tls=find_tls(),
+        timeout_ms=timeout_ms,
+        principal=principal,
+        absent_ms=absent_ms,
+        at=at,
+        insecure=is_insecure(),
+    )
 
 
 def ask(
@@ -50,6 +76,7 @@ def ask(
 
     Raises:
         ApiError: the answer is a refusal. typer.BadParameter, InvalidUrl: nobody to ask.
+        SecretInPlaintext: a secret would go over a network as it is.
         ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
     """
     if path is not None:
@@ -57,12 +84,10 @@ def ask(
 
         return _run(partial(_put_to, FileAnswers(path, at), question))
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
-    urls, secret, tls = find_controllers(controllers), find_secret(secret_file), find_tls()
+    urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> T:
-        async with ControllerClient(
-            urls, shared_secret=secret, tls=tls, principal=who, absent_ms=_ABSENT_MS, at=at
-        ) as client:
+        async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
             return await question(client)
 
     try:

@@ -22,6 +22,8 @@ PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
 CA_VARIABLE: Final = "QUORATE_CA_FILE"
 CERT_VARIABLE: Final = "QUORATE_CERT_FILE"
 KEY_VARIABLE: Final = "QUORATE_KEY_FILE"
+#: 1: what is secret is sent without TLS, too, and to other machines.
+INSECURE_VARIABLE: Final = "QUORATE_INSECURE"
 
 Controllers = Annotated[
     str | None,
@@ -134,6 +136,18 @@ def find_tls() -> TlsContexts | None:
     except ValueError:
         raise typer.BadParameter(f"{CERT_VARIABLE} and {KEY_VARIABLE} belong together: name both, or none") from None
     return TlsFiles(paths).as_client
+
+
+def is_insecure() -> bool:
+    """Whether the environment says that what is secret may be sent without TLS to other machines.
+
+    Raises:
+        typer.BadParameter: it says something else.
+    """
+    said = os.environ.get(INSECURE_VARIABLE, "")
+    if said not in ("", "0", "1"):
+        raise typer.BadParameter(f"{INSECURE_VARIABLE} is {said[:20]!r}: it must be 1, or not set")
+    return said == "1"
 
 
 def _addresses(text: str) -> tuple[str, ...]:

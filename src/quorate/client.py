@@ -80,6 +80,7 @@ from quorate.controller.client.outcomes import (
 from quorate.controller.client.pending_session import (
     ClientClosed,
 )
+from quorate.controller.client.secured import SecretInPlaintext
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.client.waiting import (
     WaitTimeout,
@@ -386,6 +387,7 @@ __all__ = [
     "ScramCredentialDeletion",
     "ScramCredentialInfo",
     "ScramCredentialUpsertion",
+    "SecretInPlaintext",
     "SecretMessage",
     "Sender",
     "StatesReply",

@@ -12,6 +12,7 @@ from quorate.broker.replicas.isr_requests import IsrCounters
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
 from quorate.broker.replicas.service import NotNoted, ServiceReplicas
 from quorate.broker.settings import (
+    BrokerAccessSettings,
     BrokerHttpSettings,
     BrokerLoggingSettings,
     BrokerSettings,
@@ -27,6 +28,7 @@ from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.snapshots.difference.local_changes import LocalReplica
 
 __all__ = [
+    "BrokerAccessSettings",
     "BrokerHttpSettings",
     "BrokerLoggingSettings",
     "BrokerReadiness",

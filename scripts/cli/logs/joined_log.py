@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUnavailable
-from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
-from quorate.scripts.terminal.connecting import find_secret, find_tls
+from quorate.scripts.terminal.asking import client_of
+from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.replay.replay_state import ReplayState
@@ -67,9 +67,7 @@ def _joined(controllers: Sequence[str], secret_file: Path | None, *, is_for_all:
 
 async def _read(urls: Sequence[str], secret: bytes | None, *, is_for_all: bool) -> JoinedLog:
     unasked: list[str] = []
-    async with ControllerClient(
-        urls, shared_secret=secret, tls=find_tls(), timeout_ms=TIMEOUT_MS, absent_ms=_ABSENT_MS
-    ) as client:
+    async with client_of(urls, secret, timeout_ms=TIMEOUT_MS, absent_ms=_ABSENT_MS) as client:
         if is_for_all:
             voters = (await client.describe_quorum()).voters
             told = [voter.http for voter in voters if voter.http and voter.http not in urls]

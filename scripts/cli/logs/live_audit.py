@@ -15,7 +15,8 @@ from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.audit.audit_pages import AuditPage
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.logs.audit_sources import LiveSource, SourceSilent
-from quorate.scripts.terminal.connecting import find_secret, find_tls
+from quorate.scripts.terminal.asking import client_of
+from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 
 #: Lines of a page: some milliseconds of the controller that is asked.
@@ -35,7 +36,7 @@ def live_sources(url: str, named: Sequence[str], secret_file: Path | None) -> It
     """
     with asyncio.Runner() as runner:
         secret = find_secret(secret_file)
-        client = ControllerClient([url], shared_secret=secret, tls=find_tls(), absent_ms=_PATIENCE_MS)
+        client = client_of([url], secret, absent_ms=_PATIENCE_MS)
 
         def fetch(of: str, start_offset: int) -> AuditPage:
             reason = reason_not_to_ask(of, named, secret)

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUnavailable
-from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
-from quorate.scripts.terminal.connecting import find_secret, find_tls
+from quorate.scripts.terminal.asking import client_of
+from quorate.scripts.terminal.connecting import find_secret
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
@@ -34,7 +34,7 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
 
 
 async def _read(url: str, at: Moment | None, secret: bytes | None) -> MetadataImage:
-    async with ControllerClient([url], shared_secret=secret, timeout_ms=TIMEOUT_MS, tls=find_tls()) as client:
+    async with client_of([url], secret, timeout_ms=TIMEOUT_MS) as client:
         return await _state_at(LiveLog(client, url), at)
 
 

@@ -21,7 +21,7 @@ from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
 from quorate.scripts.cluster.source_state import SourceState, known_commit
 from quorate.scripts.terminal.arguments import AsJson, broker_ids
-from quorate.scripts.terminal.connecting import AtMoment, SecretFile, find_secret
+from quorate.scripts.terminal.connecting import AtMoment, SecretFile, find_secret, is_insecure
 from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.image_digest import digest_image
 
@@ -194,7 +194,7 @@ def _require_silence(insisted: _Insisted, cluster_id: str) -> None:
     urls = [part for part in (insisted.controllers or "").split(",") if part.strip()]
     if not urls:
         raise typer.BadParameter("whose vote may be forgotten? Name that cluster's controllers with --controllers")
-    for one in ask_each(urls, find_secret(insisted.secret_file)):
+    for one in ask_each(urls, find_secret(insisted.secret_file), insecure=is_insecure()):
         if not one.is_silent and (one.status is None or one.status.cluster_id == cluster_id):
             raise ClusterError(
                 f"{one.url} answers: while a controller of cluster {cluster_id} runs, no other is given a vote that it"
