@@ -30,7 +30,7 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import InvalidUrl, NoAnswer, Request
+from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.past_attempts import sender_to
@@ -121,9 +121,8 @@ class ControllerClient:
         """
         who = None if principal is None else check_principal(principal)
         self._session = PendingSession(shared_secret, who, seal)
-        ways = Ways(self._session, tls, is_secret=shared_secret is not None and not insecure)
-        self._connect = ways.connect
-        self.urls = tuple(dict.fromkeys(map(ways.base_url, urls)))
+        self._ways = Ways(self._session, tls, is_secret=shared_secret is not None and not insecure)
+        self.urls = tuple(dict.fromkeys(map(self._ways.base_url, urls)))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
@@ -137,6 +136,9 @@ class ControllerClient:
         self.answers = AnswerClient(self._read)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
+
+    def _connect(self, url: str) -> Connection:
+        return self._ways.connect(url)
 
     async def __aenter__(self) -> Self:
         self._session.check_open()
