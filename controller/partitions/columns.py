@@ -147,11 +147,6 @@ def bits(slot: Slots) -> Masks:
     return ONE << slot.view(np.uint64)  # numpy shifts by 64 and more (here -1) to 0
 
 
-def lowest(masks: Masks) -> Slots:
-    """int64[n]: the first slot of each mask, -1 where it is empty."""
-    return np.where(masks, np.bitwise_count(~masks & (masks - ONE)), np.int64(-1))
-
-
 def slots_of(masks: Masks, width: int) -> Flags:
     """bool[n, width]: which slots are in each mask."""
     flags: Flags = ((masks[:, None] >> np.arange(width, dtype=np.uint64)) & ONE).astype(np.bool_)

@@ -27,6 +27,7 @@ from quorate.controller.protocol import (
 from quorate.metadata_log.batches.runs import PartitionChangeRun
 from quorate.metadata_log.errors import ErrorCode
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.slot_layout import PREFERRED_SLOT
 
 #: Elections that one background pass holds (Kafka's ``MAX_ELECTIONS_PER_IMBALANCE``).
 ELECTIONS_PER_PASS_MAX: Final = 1_000
@@ -151,7 +152,7 @@ def _elect(
     """Elect in the rows that need it; an answer per row."""
     view = view_partitions(image, config, rows)
     changes = _hold(image, config, view, kind)
-    is_needed = view.rows.leader != 0 if kind == ELECT_PREFERRED else view.rows.leader < 0
+    is_needed = view.rows.leader != PREFERRED_SLOT if kind == ELECT_PREFERRED else view.rows.leader < 0
     changes = replace(changes, has_change=changes.has_change & is_needed)
     refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     if kind == ELECT_UNCLEAN:
@@ -182,8 +183,8 @@ def decide_balance_leaders(image: MetadataImage, config: ControllerConfig, first
 def _of_imbalanced_brokers(image: MetadataImage, rows: Rows, percentage: int) -> Rows:
     """Of ``rows``, those whose preferred leader misses more than this share of what it is preferred for."""
     table = image.partitions
-    preferred = table.column(table.all_rows(), "slots")[0]
-    missed = table.column(rows, "slots")[0]
+    preferred = table.column(table.all_rows(), "slots")[PREFERRED_SLOT]
+    missed = table.column(rows, "slots")[PREFERRED_SLOT]
     brokers, counts = np.unique(preferred, return_counts=True)
     misses = np.bincount(np.searchsorted(brokers, missed), minlength=len(brokers))
     above: Rows = rows[np.isin(missed, brokers[misses * 100 > counts * percentage])]

@@ -38,12 +38,12 @@ from quorate.controller.partitions.columns import (
     compact,
     filter_order,
     join_changes,
-    lowest,
     slots_of,
     take_rows,
 )
 from quorate.controller.partitions.row_patterns import patterns_of
 from quorate.snapshots.table.reassignment import has_moving
+from quorate.snapshots.table.slot_layout import lowest, preferred_slots
 
 #: Rows decided at once, so that the temporary columns (some sixty of 8 bytes) of a large pass stay at 30 MB.
 BLOCK_ROWS: Final = 65_536
@@ -207,7 +207,7 @@ def _elect(
     has_new = first >= 0
     winner = np.where(stays, leader, first)
     if (targets.election == ELECT_PREFERRED).any():
-        preferred = lowest(target.replicas)
+        preferred = preferred_slots(target.replicas)
         if ((targets.election == ELECT_PREFERRED) & (preferred < 0)).any():
             raise ValueError("a partition without replicas has no preferred leader")
         takes_preferred = (targets.election == ELECT_PREFERRED) & ((valid & bits(preferred)) != EMPTY)

@@ -27,7 +27,7 @@ from quorate.snapshots.table.pages import (
 )
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.reassignment import has_moving
-from quorate.snapshots.table.slot_layout import IdColumns
+from quorate.snapshots.table.slot_layout import PREFERRED_SLOT, IdColumns
 
 
 def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> Partition:
@@ -181,8 +181,8 @@ def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
 
 
 def is_led_by_preferred(page: Page) -> NDArray[np.bool_]:
-    """bool[PAGE_ROWS]: rows led by their first replica."""
-    is_preferred: NDArray[np.bool_] = (page.leader_slots == 0) & (page.replica_counts > 0)
+    """bool[PAGE_ROWS]: rows led by their preferred leader."""
+    is_preferred: NDArray[np.bool_] = (page.leader_slots == PREFERRED_SLOT) & (page.replica_counts > 0)
     return is_preferred
 
 

@@ -32,6 +32,23 @@ IntColumn = NDArray[np.int32]
 _BITS: Final = np.array([1 << slot if slot < PARTITION_SLOTS_MAX else 0 for slot in range(256)], np.uint64)
 
 
+def lowest(masks: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """int64[n]: the first slot of each mask, -1 where it is empty."""
+    return np.where(masks, np.bitwise_count(~masks & (masks - np.uint64(1))), np.int64(-1))
+
+
+def preferred_slots(replicas: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """int64[n]: the preferred leader among the replicas of each mask, the first as in Kafka; -1: there are none.
+
+    Whoever asks who is preferred, asks here, or for what this makes of partitions as they are stored.
+    """
+    return lowest(replicas)
+
+
+#: The preferred leader of a stored partition, whose replicas are its first slots.
+PREFERRED_SLOT: Final = int(preferred_slots(~np.zeros(1, np.uint64))[0])
+
+
 @dataclass(frozen=True, slots=True)
 class IdColumns:
     """The brokers of n partitions by id: lists and sets are ``[length, n]``."""

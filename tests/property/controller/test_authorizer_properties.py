@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from itertools import product
+from typing import Any, TypeVar
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quorate.controller.authorizer.acl_index import AclIndex
@@ -13,11 +15,12 @@ from quorate.snapshots.image.image_parts import AclsImage
 from tests.record_stream import EXAMPLES
 from tests.unit.controller.authorizer.acl_sets import AclRow, entry
 
+Test = TypeVar("Test", bound=Callable[..., None])
 #: Of the letters that decide: before the wildcard, itself, the first of the name that Kafka asks for, beyond ASCII.
 NAMES = st.text("#*hé", max_size=3)
 PRINCIPALS = ["User:ana", "User:bo", "User:*"]
 HOSTS = ["1.1.1.1", "0:0:0:0:0:0:0:1", "*"]
-OPERATIONS = ["ALL", "READ", "ALTER", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS"]
+OPERATIONS = ["ALL", "READ", "WRITE", "DELETE", "ALTER", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS"]
 ROWS: st.SearchStrategy[AclRow] = st.tuples(
     st.sampled_from(["TOPIC", "GROUP"]),
     st.sampled_from(["LITERAL", "PREFIXED"]),
@@ -43,7 +46,7 @@ def is_allowed(rows: list[AclRow], who: str, host: str, what: str, of: str, name
     """Kafka's rules, read once through."""
     there = [row for row in rows if row[0] == of and covers(row, name)]
     about = [row for row in there if is_about(row, who, host)]
-    implying = {"DESCRIBE": ("READ", "ALTER"), "DESCRIBE_CONFIGS": ("ALTER_CONFIGS",)}.get(what, ())
+    implying = {"DESCRIBE": ("READ", "WRITE", "DELETE", "ALTER"), "DESCRIBE_CONFIGS": ("ALTER_CONFIGS",)}.get(what, ())
     if any(row[6] == "DENY" and row[5] in (what, "ALL") for row in about):
         return False
     return any(row[6] == "ALLOW" and row[5] in (what, "ALL", *implying) for row in about) or (default and not there)
@@ -65,6 +68,15 @@ def is_allowed_on_some(rows: list[AclRow], who: str, host: str, what: str, of: s
     )
 
 
+def with_each_operation_asked_of_each(test: Test) -> Test:
+    """The examples that no draw may leave out: one ACL, and a question about the same or another operation."""
+    for allowed, asked in product(OPERATIONS, OPERATIONS):
+        row = ("TOPIC", "LITERAL", "h", "User:ana", "*", allowed, "ALLOW")
+        test = example([{0: row}], "h", asked, False)(test)
+    return test
+
+
+@with_each_operation_asked_of_each
 @settings(max_examples=EXAMPLES)
 @given(STEPS, NAMES, st.sampled_from(OPERATIONS), st.booleans())
 def test_authorizer_that_follows_any_changes_decides_as_a_scan_of_all_acls(
