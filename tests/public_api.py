@@ -28,7 +28,7 @@ OF_BROKERS = frozenset({
     "register_controller",
 })  # fmt: skip
 #: Classes that programs make by themselves; of others the constructor is ours.
-MADE_BY_PROGRAMS = frozenset({"ControllerClient", "ServiceReplicas", "TlsFiles", "TlsPaths"})
+MADE_BY_PROGRAMS = frozenset({"ControllerClient", "PasswordLogin", "ServiceReplicas", "TlsFiles", "TlsPaths"})
 #: Handed on by whoever overrides ``ReplicaManager.begin``; its parts are ours.
 OPAQUE = frozenset({"Station"})
 

@@ -255,3 +255,8 @@ def certificate_of(transport: asyncio.BaseTransport) -> bytes | None:
     secured = transport.get_extra_info("ssl_object")
     shown: bytes | None = None if secured is None else secured.getpeercert(binary_form=True)
     return shown
+
+
+def is_secured(request: web.Request) -> bool:
+    """Whether a request came over TLS."""
+    return request.transport is not None and request.transport.get_extra_info("ssl_object") is not None

@@ -30,9 +30,10 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request
+from quorate.controller.client.connection import InvalidUrl, NoAnswer, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
+from quorate.controller.client.login import PasswordLogin
 from quorate.controller.client.past_attempts import sender_to
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.targets import topic_part
@@ -99,6 +100,7 @@ class ControllerClient:
         shared_secret: bytes | None = None,
         tls: TlsContexts | None = None,
         seal: Seal | None = None,
+        login: PasswordLogin | None = None,
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
         absent_ms: float | None = None,
@@ -110,6 +112,7 @@ class ControllerClient:
 
         ``shared_secret``: the controllers', or a token of who asks: bytes without a line's end (``read_secret``).
         ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
+        ``login``: with what to log in, over TLS or to this machine only; it is renewed while the client is used.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
         ``sender``: who answers instead of controllers, always of one state.
@@ -121,8 +124,8 @@ class ControllerClient:
         """
         who = None if principal is None else check_principal(principal)
         self._session = PendingSession(shared_secret, who, seal)
-        self._ways = Ways(self._session, tls, is_secret=shared_secret is not None and not insecure)
-        self.urls = tuple(dict.fromkeys(map(self._ways.base_url, urls)))
+        ways = Ways(self._session, tls, login, is_secret=shared_secret is not None and not insecure)
+        self._connect, self.urls = ways.connect, tuple(dict.fromkeys(map(ways.base_url, urls)))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
@@ -136,9 +139,6 @@ class ControllerClient:
         self.answers = AnswerClient(self._read)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
-
-    def _connect(self, url: str) -> Connection:
-        return self._ways.connect(url)
 
     async def __aenter__(self) -> Self:
         self._session.check_open()

@@ -12,7 +12,8 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from http import HTTPStatus
+from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
-from quorate.controller.api.errors import error_from_reply
+from quorate.controller.api.errors import HttpRefusal, error_from_reply
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
@@ -214,13 +215,33 @@ def reason_of(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+class Authorizing(Protocol):
+    """``controller.client.login.LoginSession``."""
+
+    async def authorization(self, url: str, timeout_ms: float) -> str:
+        """The `Authorization` header of a request to a controller."""
+
+    def forget(self, authorization: str) -> None:
+        """It was refused: a token may end before its time, as when the password is changed."""
+
+
 class Connection:
     """One controller. The session is its owner's, who makes it when the first request asks for it."""
 
-    def __init__(self, session: Callable[[], aiohttp.ClientSession], url: str, tls: TlsContexts | None = None) -> None:
-        """``tls``: of whom a controller must show to be, where the URL wants TLS; None: of whom the system trusts."""
+    def __init__(
+        self,
+        session: Callable[[], aiohttp.ClientSession],
+        url: str,
+        tls: TlsContexts | None = None,
+        login: Authorizing | None = None,
+    ) -> None:
+        """``tls``: of whom a controller must show to be, where the URL wants TLS; None: of whom the system trusts.
+
+        ``login``: gives the header that says who asks; None: the session has it, or there is none.
+        """
         self._session = session
         self._tls = tls
+        self._login = login
         self.url = url
         #: Who answered there last; None before anybody did.
         self.node_id: int | None = None
@@ -232,7 +253,22 @@ class Connection:
             ApiError: it was refused, by the controller or by ``client.targets``. NotSent, NoAnswer: see the module.
         """
         check_target(request.path, request.parameters or {})
-        sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms)))}
+        if self._login is None:
+            return await self._send(request, {})
+        authorization = await self._login.authorization(self.url, request.timeout_ms)
+        try:
+            return await self._send(request, {"Authorization": authorization})
+        except HttpRefusal as error:
+            if error.status != HTTPStatus.UNAUTHORIZED:
+                raise
+        # Whoever refuses so has done nothing: the token has ended before its time.
+        self._login.forget(authorization)
+        authorization = await self._login.authorization(self.url, request.timeout_ms)
+        return await self._send(request, {"Authorization": authorization})
+
+    async def _send(self, request: Request, said: Mapping[str, str]) -> Answer:
+        """The same, with these headers besides."""
+        sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms))), **said}
         data = None
         if request.body is not None:
             data = pack(request.body) if request.as_msgpack else request.body.model_dump_json().encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.connection import Connection, controller_url
+from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.secured import check_way
 
@@ -11,11 +12,15 @@ from quorate.controller.client.secured import check_way
 class Ways:
     """Those of one client."""
 
-    def __init__(self, session: PendingSession, tls: TlsContexts | None, *, is_secret: bool) -> None:
-        """``tls``: see ``ControllerClient``. ``is_secret``: what the session sends is for nobody on the way."""
+    def __init__(
+        self, session: PendingSession, tls: TlsContexts | None, login: PasswordLogin | None, *, is_secret: bool
+    ) -> None:
+        """See ``ControllerClient``. ``is_secret``: what the session sends is for nobody on the way."""
         self._session = session
         self._tls = tls
-        self._is_secret = is_secret
+        self._login = None if login is None else LoginSession(login, session, tls)
+        # To who logs in on an open way no controller gives a token.
+        self._is_secret = is_secret or login is not None
 
     def base_url(self, text: str) -> str:
         """The base URL of a controller that is named by ``host:port`` or a URL.
@@ -34,4 +39,4 @@ class Ways:
         Raises:
             As ``base_url``.
         """
-        return Connection(self._session, self.base_url(url), self._tls)
+        return Connection(self._session, self.base_url(url), self._tls, self._login)

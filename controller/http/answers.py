@@ -7,7 +7,12 @@ from typing import Final
 
 from quorate.controller.api import headers
 from quorate.controller.http.ports import Node
+from quorate.controller.scram.http_fields import challenge
 
+#: Where clients log in.
+LOGIN_PATH: Final = "/v1/login"
+#: The same of every cluster: whoever may not ask is told nothing of it.
+_REALM: Final = "quorate"
 #: Whole seconds, the smallest that the header can say: what waits is worked off sooner.
 _RETRY_AFTER: Final = (("Retry-After", "1"),)
 #: To browsers: take no answer for anything but what it says it is, and show none to a page of another site.
@@ -27,6 +32,15 @@ def node_headers(node: Node, *, is_told_all: bool = True) -> tuple[tuple[str, st
         (headers.HIGH_WATERMARK, str(position.high_watermark)),
         *_BROWSER_HEADERS,
     )
+
+
+def challenge_headers(node: Node, path: str, status: int) -> tuple[tuple[str, str], ...]:
+    """Names and values by which a 401 says how to prove who asks (RFC 9110, RFC 7804)."""
+    if status != HTTPStatus.UNAUTHORIZED:
+        return ()
+    logins = node.access.logins if path == LOGIN_PATH else None
+    offered = [challenge(mechanism, _REALM) for mechanism in ([] if logins is None else logins.mechanisms)]
+    return (("WWW-Authenticate", ", ".join([*offered, f'Bearer realm="{_REALM}"'])),)
 
 
 def is_refusal(status: int) -> bool:

@@ -13,7 +13,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
-from quorate.controller.http.answers import is_refusal, node_headers, status_headers
+from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
 from quorate.controller.http.callers import CALLER, claims_of, origin_of
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
@@ -71,7 +71,8 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     is_known = request.path not in request.app[_OPEN_PATHS_KEY] or (caller is not None and caller.is_proved)
     is_told_all = is_known and not is_refusal(answer.status)
     said = node_headers(request.app[NODE_KEY], is_told_all=is_told_all)
-    for name, value in (*said, *status_headers(answer.status)):
+    asked_for = challenge_headers(request.app[NODE_KEY], request.path, answer.status)
+    for name, value in (*said, *status_headers(answer.status), *asked_for):
         answer.headers.setdefault(name, value)
     answer.headers.popall("Server", None)  # the framework's version is nobody's business
 

@@ -7,28 +7,18 @@ passes on is its client's: who that is, the controller has found out.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 from quorate.controller.api import headers
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
+from quorate.controller.identity.found_tokens import FoundTokens
 from quorate.controller.identity.identity import NOBODY, PROOFS, Caller, Identity, NodeIdentity, Proof
 from quorate.controller.identity.seals import SCHEME, Seals
 
 _BEARER: Final = "Bearer "
 #: Headers that only a request has which was passed on.
 _PASSED_ON: Final = (headers.HOPS, headers.CLIENT, headers.IDENTITY)
-
-
-class FoundTokens(Protocol):
-    """Tokens that may change while the process runs."""
-
-    @property
-    def generation(self) -> int:
-        """Another number for other tokens."""
-
-    def find(self, token: str) -> Identity | None:
-        """The identity that has a token; None: nobody has it."""
 
 
 class IdentityAuthentication:

@@ -23,9 +23,13 @@ _HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za
 class NoAccess(HttpRefusal):
     """Whoever asks may not ask here at all, nor keep a connection for it."""
 
-    def __init__(self, status: int, message: str) -> None:
-        """``status``: 401 where a proof is missing or wrong, 403 where it is good and does not suffice."""
+    def __init__(self, status: int, message: str, noted: str | None = None) -> None:
+        """``status``: 401 where a proof is missing or wrong, 403 where it is good and does not suffice.
+
+        ``noted``: what is written down of it, where whoever asks is told less.
+        """
         super().__init__(status, message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        self.noted = noted or message
 
 
 class RequestClaims(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Final
 
 from quorate.controller.api import headers
 from quorate.controller.identity.claims import NoAccess, RequestClaims
+from quorate.controller.identity.keys import derived_key, mac_of
 
 #: Takes the method, target, headers and body of a request, and gives its `Authorization` header.
 Seal = Callable[[str, str, Mapping[str, str], bytes], str]
@@ -28,12 +29,6 @@ _LABEL: Final = b"quorate http request of a controller 1"
 _FORM: Final = re.compile(r"Quorate-Seal ([0-9]{1,10})\.([0-9]{1,15})\.([0-9a-f]{64})\.([0-9a-f]{64})")
 #: The headers that a seal covers, beside the request's line.
 _COVERED: Final = (headers.HOPS, headers.CLIENT, headers.PRINCIPAL, headers.IDENTITY, headers.REQUEST_ID)
-
-
-def derived_key(secret: bytes, label: bytes) -> bytes:
-    """A key for one purpose (HKDF-SHA256, RFC 5869, one block): none of them tells another, or the secret."""
-    extracted = hmac.digest(bytes(32), secret, "sha256")
-    return hmac.digest(extracted, label + b"\x01", "sha256")
 
 
 class Seals:
@@ -78,8 +73,4 @@ class Seals:
     def _mac(self, node_id: int, at_ms: int, method: str, target: str, fields: Mapping[str, str], digest: str) -> str:
         covered = (fields.get(name.lower(), "") for name in _COVERED)
         parts = (str(node_id), str(at_ms), method, target, *covered, digest)
-        # No part can pass for the end of one and the beginning of the next.
-        message = b"".join(
-            b"%d:%b" % (len(part), part) for part in (text.encode("utf-8", "surrogateescape") for text in parts)
-        )
-        return hmac.digest(self._key, message, "sha256").hex()
+        return mac_of(self._key, (text.encode("utf-8", "surrogateescape") for text in parts))

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 from aiohttp import web
 
 from quorate.controller.decisions.origin import Origin
+from quorate.controller.identity.claims import NoAccess
 from quorate.controller.protocol import ItemResult
 from quorate.metadata_log.audit.refusal_lines import Refusal, RefusalLine
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -52,7 +53,8 @@ class Refusals:
         if self._lines is None or not is_refusal:
             return
         code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
-        self._lines.note(_refusal(asked, code), asked.request_id, str(error))
+        said = error.noted if isinstance(error, NoAccess) else str(error)
+        self._lines.note(_refusal(asked, code), asked.request_id, said)
 
     def note_items(self, asked: RefusedRequest, results: Iterable[ItemResult]) -> None:
         """Some of the things that a request asked for were refused."""

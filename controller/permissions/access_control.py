@@ -7,6 +7,7 @@ from collections.abc import Callable
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.claims import Authentication, RequestClaims
 from quorate.controller.identity.identity import Caller
+from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seal, Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.permissions.rights import Rights
@@ -24,6 +25,7 @@ class AccessControl:
         acls: Callable[[], AclsImage] = AclsImage,
         super_users: frozenset[str] = frozenset(),
         seals: Seals | None = None,
+        logins: Logins | None = None,
     ) -> None:
         """``authorizer`` None: nobody is asked. ``acls``: the newest committed ones. ``seals``: of this controller."""
         self._authentication = authentication
@@ -31,6 +33,8 @@ class AccessControl:
         self._acls = acls
         self._super_users = super_users
         self._seals = seals
+        #: By which clients log in; None: nobody does.
+        self.logins = logins
 
     @classmethod
     def by_secret(cls, secret: bytes | None) -> AccessControl:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,15 +17,18 @@ from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import Authentication
+from quorate.controller.identity.found_tokens import AllTokens
 from quorate.controller.identity.identity import Identity
+from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
+from quorate.controller.process.access_settings import AccessSettings
 from quorate.controller.process.settings import ControllerSettings
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.metadata_log.private_files import exposure
-from quorate.snapshots.image.image_parts import AclsImage
+from quorate.snapshots.image.image import MetadataImage
 
 log = structlog.get_logger()
 
@@ -42,15 +46,20 @@ class AccessParts:
     super_users: frozenset[str] = frozenset()
     #: By which this controller shows the others who it is. None: the shared secret does.
     seals: Seals | None = None
+    #: None: nobody logs in.
+    logins: Logins | None = None
 
-    def over(self, acls: Callable[[], AclsImage]) -> AccessControl:
-        """The access control that goes by these ACLs."""
+    def over(self, image: Callable[[], MetadataImage]) -> AccessControl:
+        """The access control that goes by the ACLs and credentials of this image."""
+        if self.logins is not None:
+            self.logins.credentials.follow(image)
         return AccessControl(
             self.authentication,
             authorizer=self.authorizer,
-            acls=acls,
+            acls=lambda: image().acls,
             super_users=self.super_users,
             seals=self.seals,
+            logins=self.logins,
         )
 
 
@@ -64,16 +73,29 @@ def access_parts(settings: ControllerSettings, cluster_id: str, shared_secret: b
     if access.authorizer == "none":
         return AccessParts(SharedSecretAuthentication(shared_secret or None))
     voters = frozenset(voter.id for voter in settings.voters)
-    seals = Seals(shared_secret or b"", settings.node_id, voters, lambda: time.time() * 1000)
+    seals = Seals(shared_secret or b"", settings.node_id, voters, _wall_ms)
+    logins = _logins(access, shared_secret or b"")
     super_users = frozenset(access.super_users)
-    tokens = TokensFile(access.tokens_file)
+    file = TokensFile(access.tokens_file)
+    tokens = file if logins is None else AllTokens((file, logins.tokens))
     certificates = CertificateIdentities(cluster_id, PrincipalMapping(access.principal_mapping_rules))
     return AccessParts(
         IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies)),
         Authorizer(super_users=super_users, is_allowed_without_acl=access.allow_everyone_if_no_acl_found),
         super_users,
         seals,
+        logins,
     )
+
+
+def _logins(access: AccessSettings, secret: bytes) -> Logins | None:
+    if not access.login_mechanisms:
+        return None
+    return Logins(secret, access.login_mechanisms, access.login_lifetime_ms, _wall_ms, secrets.token_urlsafe)
+
+
+def _wall_ms() -> float:
+    return time.time() * 1000
 
 
 class TokensFile:

@@ -46,6 +46,12 @@ class AccessSettings(Group):
     tokens_file: Path | None = None
     """File of tokens by which clients and brokers are known, of lines `sha256:HEX Type:name`, for its owner alone (mode
     600): `quorate bearer-tokens add`. When it has changed it is read again within seconds; a wrong one is not used."""
+    login_mechanisms: Annotated[tuple[Literal["SCRAM-SHA-256", "SCRAM-SHA-512"], ...], Field(max_length=2)] = ()
+    """By which clients may log in with a user's password (`quorate users set`), at `/v1/login`
+    (Kafka's sasl.enabled.mechanisms). With them whoever has ALTER on the cluster can be any user, super users too: by
+    a password that he sets."""
+    login_lifetime_ms: int = Field(default=900_000, ge=1_000, le=86_400_000)
+    """A login lasts this long; clients renew it by themselves (Kafka's connections.max.reauth.ms)."""
     principal_mapping_rules: Annotated[str, AfterValidator(_check_mapping)] = DEFAULT_RULES
     """Rules that make the name of a `User` out of the distinguished name of a client's certificate (Kafka's
     ssl.principal.mapping.rules), for `tls.client_auth` optional or required. Certificates of nodes need none: they say

@@ -214,7 +214,7 @@ def _node(
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
         config=parts.config,
-        access=parts.access.over(lambda: controller.stable.acls),
+        access=parts.access.over(lambda: controller.stable),
         tls=parts.tls,
         audit=audit,
         refusals=refusals,

@@ -72,6 +72,7 @@ from quorate.controller.client.connection import (
     Request,
 )
 from quorate.controller.client.labels import LabelClient
+from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.outcomes import (
     Refused,
     RefusedItem,
@@ -341,6 +342,7 @@ __all__ = [
     "IncrementalAlterConfigsRequest",
     "InvalidArgument",
     "InvalidId",
+    "InvalidLogin",
     "InvalidSettings",
     "InvalidTlsFiles",
     "InvalidUrl",
@@ -363,6 +365,7 @@ __all__ = [
     "Overloaded",
     "PartitionCounts",
     "PartitionsReply",
+    "PasswordLogin",
     "QuorateError",
     "QuorumMargin",
     "QuorumReply",

@@ -47,6 +47,7 @@ SHELLS = {
     "quorate.controller.client.answered_while": "waits, with a look at whether it is worth it now and then",
     "quorate.controller.client.attempts": "retries of a client, with their waits",
     "quorate.controller.client.connection": "one connection of the HTTP client",
+    "quorate.controller.client.login": "logs in, and draws a nonce for it",
     "quorate.controller.client.pending_session": "the HTTP client's session",
     "quorate.controller.client.secured": "TLS of the HTTP client",
     "quorate.controller.client.waiting": "asks again and again, with waits",

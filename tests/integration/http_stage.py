@@ -271,7 +271,7 @@ class Member:
             digests=self.digests,
             limits=limits,
             config=self.role.config,
-            access=access.over(lambda: self.controller.stable.acls),
+            access=access.over(lambda: self.controller.stable),
         )
         self.controller.on_stable = self._moved
         self.url = ""

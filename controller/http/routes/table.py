@@ -43,6 +43,7 @@ from quorate.controller.http.routes.controllers import CONTROLLER_ROUTES
 from quorate.controller.http.routes.deletions import DELETION_ROUTES
 from quorate.controller.http.routes.feed import FEED_ROUTES
 from quorate.controller.http.routes.labels import LABEL_ROUTES
+from quorate.controller.http.routes.login import LOGIN_ROUTES
 from quorate.controller.http.routes.searches import SEARCH_ROUTES
 from quorate.controller.http.routes.tokens import TOKEN_ROUTES
 from quorate.controller.http.routing import Route, Serving, raw_route, route, write
@@ -272,6 +273,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *CONTROLLER_ROUTES,
     *CHECKPOINT_ROUTES,
     *ACCESS_ROUTES,
+    *LOGIN_ROUTES,
     *TOKEN_ROUTES,
     *BROKER_ROUTES,
     raw_route(

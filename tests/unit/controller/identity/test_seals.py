@@ -9,7 +9,8 @@ import pytest
 
 from quorate.controller.api import headers
 from quorate.controller.identity.claims import NoAccess, RequestClaims
-from quorate.controller.identity.seals import VALID_MS, Seals, derived_key
+from quorate.controller.identity.keys import derived_key
+from quorate.controller.identity.seals import VALID_MS, Seals
 
 SECRET = b"the secret of the quorum, 32 characters"
 SENT = {

@@ -1,0 +1,90 @@
+"""Tokens of those who have logged in: short-lived, known by every controller, kept by none.
+
+Each says who has it and until when, with a MAC by a key of the quorum over that and over the credential of the login:
+when the credential is changed or removed, the tokens of before are nobody's.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from quorate.controller.identity.identity import Identity
+from quorate.controller.identity.keys import derived_key, mac_of
+from quorate.controller.identity.login_credentials import LoginCredentials
+from quorate.controller.scram.credentials import ServerCredential
+
+_LABEL: Final = b"quorate login token 1"
+_FORM: Final = re.compile(r"qlogin1\.(SCRAM-SHA-(?:256|512))\.([0-9]{1,15})\.([A-Za-z0-9_-]{2,700})\.([0-9a-f]{64})")
+
+
+class LoggedIn(NamedTuple):
+    """The facts of a login that a token stands for."""
+
+    mechanism: str
+    #: Of the user, without its type.
+    name: str
+    #: Milliseconds since 1970.
+    expires_ms: int
+
+    @property
+    def identity(self) -> Identity:
+        """Whoever shows the token."""
+        return Identity(f"User:{self.name}", "scram")
+
+
+class LoginTokens:
+    """``FoundTokens`` of those who have logged in, by the newest credentials. Owned by the loop thread."""
+
+    def __init__(self, secret: bytes, credentials: LoginCredentials, wall_ms: Callable[[], float]) -> None:
+        """``secret``: of the quorum. ``wall_ms``: milliseconds since 1970."""
+        self._key = derived_key(secret, _LABEL)
+        self._credentials = credentials
+        self._wall_ms = wall_ms
+        self._generation = 0
+        self._seen = credentials.state
+        #: When the first of the tokens ends that were found in this generation.
+        self._first_end_ms = math.inf
+
+    @property
+    def generation(self) -> int:
+        """See ``FoundTokens``: another one when a credential has changed, or a token that was found has ended."""
+        state = self._credentials.state
+        has_changed = any(now is not before for now, before in zip(state, self._seen, strict=True))
+        if has_changed or self._wall_ms() >= self._first_end_ms:
+            self._generation += 1
+            self._seen, self._first_end_ms = state, math.inf
+        return self._generation
+
+    def issue(self, login: LoggedIn, credential: ServerCredential) -> str:
+        """The token of a login. Of the same login it is the same."""
+        name = urlsafe_b64encode(login.name.encode()).decode().rstrip("=")
+        mac = self._mac(login, credential)
+        return f"qlogin1.{login.mechanism}.{login.expires_ms}.{name}.{mac}"
+
+    def find(self, token: str) -> Identity | None:
+        """See ``FoundTokens``."""
+        form = _FORM.fullmatch(token)
+        login = None if form is None else _logged_in(form[1], form[3], int(form[2]))
+        if form is None or login is None or self._wall_ms() >= login.expires_ms:
+            return None
+        credential = self._credentials.of_user(login.mechanism, login.name)
+        if credential is None or not hmac.compare_digest(self._mac(login, credential), form[4]):
+            return None
+        self._first_end_ms = min(self._first_end_ms, login.expires_ms)
+        return login.identity
+
+    def _mac(self, login: LoggedIn, credential: ServerCredential) -> str:
+        said = (login.mechanism, login.name, str(login.expires_ms), str(credential.iterations))
+        return mac_of(self._key, (*(text.encode() for text in said), *credential[:3]))
+
+
+def _logged_in(mechanism: str, name: str, expires_ms: int) -> LoggedIn | None:
+    try:
+        return LoggedIn(mechanism, urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode("ascii"), expires_ms)
+    except ValueError:
+        return None

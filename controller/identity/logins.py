@@ -1,0 +1,158 @@
+"""Logins by SCRAM, in two messages of a client that may go to two controllers: none keeps anything between them.
+
+The state between goes to the client and back: the client's first message, the server's nonce and the time, with a MAC
+by a key of the quorum over them and the answer that was given. Who sends the last message again gets no newer token:
+from the controller that took it nothing, and from another one the same token once more.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hmac
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from quorate.controller.decisions.origin import check_principal
+from quorate.controller.identity.keys import derived_key, mac_of
+from quorate.controller.identity.login_credentials import LoginCredentials
+from quorate.controller.identity.login_tokens import LoggedIn, LoginTokens
+from quorate.controller.scram.errors import ScramFailure
+from quorate.controller.scram.http_fields import HttpStep
+from quorate.controller.scram.messages import client_first
+from quorate.controller.scram.names import user_name
+from quorate.controller.scram.server import ScramServer
+from quorate.metadata_log.errors import ApiError, Overloaded
+
+#: Between the two messages of a client; by a clock that may be so far behind that of the controller before.
+EXCHANGE_MS: Final = 30_000
+#: Of a client's first message: the longest name of a principal, a nonce, and some room.
+FIRST_BYTES_MAX: Final = 1_024
+#: Logins of so many milliseconds as an exchange may take: more are refused.
+FINISHED_MAX: Final = 10_000
+_LABEL: Final = b"quorate login exchange 1"
+_STATE: Final = re.compile(rb"([0-9]{1,15}) ([A-Za-z0-9_-]{1,64}) ([\x01-\x7f]{1,1024})")
+_SID: Final = re.compile(r"([A-Za-z0-9_-]{1,2000})\.([0-9a-f]{64})")
+
+
+class FinishedLogin(NamedTuple):
+    """A login that succeeded."""
+
+    #: The server's last message, by which the client knows that it knows the password's keys.
+    step: HttpStep
+    login: LoggedIn
+    token: str
+    #: For so long from now on.
+    lifetime_ms: int
+
+
+class Logins:
+    """Of one controller. Owned by the loop thread."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        mechanisms: tuple[str, ...],
+        lifetime_ms: int,
+        wall_ms: Callable[[], float],
+        new_nonce: Callable[[], str],
+    ) -> None:
+        """By which mechanisms, and for how long.
+
+        Args:
+            secret: of the quorum.
+            lifetime_ms: of a token.
+            wall_ms: milliseconds since 1970.
+            new_nonce: in the alphabet of base64 for URLs, and never the same twice.
+        """
+        self.mechanisms = mechanisms
+        self.credentials = LoginCredentials(secret)
+        self.tokens = LoginTokens(secret, self.credentials, wall_ms)
+        self.lifetime_ms = lifetime_ms
+        self._key = derived_key(secret, _LABEL)
+        self._wall_ms = wall_ms
+        self._new_nonce = new_nonce
+        #: MACs of the states that were used here, with the end of their time; the oldest first.
+        self._finished: dict[str, int] = {}
+
+    def begin(self, step: HttpStep) -> HttpStep:
+        """The answer to a client's first message, with the state of the exchange.
+
+        Raises:
+            ScramFailure: it is none, or of a mechanism that is not taken.
+        """
+        if len(step.message) > FIRST_BYTES_MAX:
+            raise ScramFailure(f"a first message of {len(step.message)} bytes; at most {FIRST_BYTES_MAX} can be")
+        ends_ms, nonce = int(self._wall_ms()) + EXCHANGE_MS, self._new_nonce()
+        answer = self._server(step.mechanism, nonce).answer(step.message)
+        state = b"%d %b %b" % (ends_ms, nonce.encode(), step.message)
+        sid = f"{urlsafe_b64encode(state).decode().rstrip('=')}.{self._mac(step.mechanism, state, answer)}"
+        return HttpStep(step.mechanism, sid, answer)
+
+    def finish(self, step: HttpStep) -> FinishedLogin:
+        """The answer to a client's last message.
+
+        Raises:
+            ScramFailure: it does not end an exchange of this quorum, or not in time, or the proof is wrong.
+            BadProofLength: the proof has not the mechanism's length.
+            Overloaded: so many have logged in that no more are remembered.
+        """
+        state, mac = _opened(step.sid)
+        form = _STATE.fullmatch(state)
+        if form is None:
+            raise ScramFailure("a sid that is none")
+        ends_ms, first = int(form[1]), form[3]
+        server = self._server(step.mechanism, form[2].decode())
+        answer = server.answer(first)
+        if not hmac.compare_digest(self._mac(step.mechanism, state, answer), mac):
+            raise ScramFailure("a sid that no controller of this quorum made, or the credential has changed since")
+        now_ms = self._wall_ms()
+        if now_ms > ends_ms:
+            raise ScramFailure(f"the exchange began more than {EXCHANGE_MS // 1000} s ago: begin another one")
+        verdict = server.answer(step.message)
+        self._use(mac, ends_ms, now_ms)
+        name = user_name(client_first(first).name)
+        login = LoggedIn(step.mechanism, _checked(name), ends_ms - EXCHANGE_MS + self.lifetime_ms)
+        credential = self.credentials.of_user(step.mechanism, name)
+        assert credential is not None, "nobody proves a password that was made up"
+        token = self.tokens.issue(login, credential)
+        return FinishedLogin(HttpStep("", step.sid, verdict), login, token, int(login.expires_ms - now_ms))
+
+    def _server(self, mechanism: str, nonce: str) -> ScramServer:
+        if mechanism not in self.mechanisms:
+            raise ScramFailure(f"{mechanism} is not among access.login_mechanisms")
+        return ScramServer(mechanism, nonce, self.credentials.users(mechanism), lambda _: None)
+
+    def _use(self, mac: str, ends_ms: int, now_ms: float) -> None:
+        """Note that an exchange is over; one that was before is refused."""
+        if mac in self._finished:
+            raise ScramFailure("the last message was sent again")
+        while self._finished and next(iter(self._finished.values())) < now_ms:
+            del self._finished[next(iter(self._finished))]
+        if len(self._finished) >= FINISHED_MAX:
+            raise Overloaded(f"{FINISHED_MAX} have logged in within {EXCHANGE_MS // 1000} s: wait")
+        self._finished[mac] = ends_ms
+
+    def _mac(self, mechanism: str, state: bytes, answer: bytes) -> str:
+        return mac_of(self._key, (mechanism.encode(), state, answer))
+
+
+def _opened(sid: str) -> tuple[bytes, str]:
+    """State and MAC, nothing of which is believed yet."""
+    form = _SID.fullmatch(sid)
+    if form is None:
+        raise ScramFailure("a sid that is none")
+    try:
+        return urlsafe_b64decode(form[1] + "=" * (-len(form[1]) % 4)), form[2]
+    except binascii.Error:
+        raise ScramFailure("a sid that is none") from None
+
+
+def _checked(name: str) -> str:
+    """The name, if it can be a principal's."""
+    try:
+        check_principal(f"User:{name}")
+    except ApiError as error:
+        raise ScramFailure(f"the user cannot be a principal: {error.message}") from None
+    return name

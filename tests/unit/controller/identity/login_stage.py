@@ -1,0 +1,67 @@
+"""Two controllers of one quorum, at which users log in; both go by one state and one clock, which a test moves."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from quorate.controller.identity.logins import FinishedLogin, Logins
+from quorate.controller.scram.client import ScramClient
+from quorate.controller.scram.credentials import ServerCredential
+from quorate.controller.scram.http_fields import HttpStep
+from quorate.controller.scram.keys import HASHES
+from quorate.metadata_log.records.records import UserScramCredentialRecord
+from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image_parts import ScramImage
+from quorate.snapshots.maps.persistent_map import PersistentMap
+from tests.unit.controller.scram.exchanges import MECHANISM, credential
+
+SECRET = b"the secret of the quorum, 32 characters"
+MECHANISM_IDS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+LIFETIME_MS = 900_000
+
+
+class LoginStage:
+    """Controllers 0 and 1, and what they have in common."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_700_000_000_000.0
+        self.image = EMPTY_IMAGE
+        self._users: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        self._numbers = count()
+        self.controllers = [self.controller(SECRET), self.controller(SECRET)]
+        self.set_user("ana", "pencil")
+
+    def controller(self, secret: bytes, mechanisms: tuple[str, ...] = tuple(HASHES)) -> Logins:
+        """One more, perhaps of another quorum."""
+        made = Logins(secret, mechanisms, LIFETIME_MS, lambda: self.now_ms, lambda: f"nonce{next(self._numbers)}")
+        made.credentials.follow(lambda: self.image)
+        return made
+
+    def set_user(self, name: str, password: str, mechanism: str = MECHANISM) -> ServerCredential:
+        """Give a user a password."""
+        made = credential(password, mechanism)
+        number = MECHANISM_IDS[mechanism]
+        record = UserScramCredentialRecord(name, number, made.salt, made.stored_key, made.server_key, made.iterations)
+        self._hold(self._users | {(name, number): record})
+        return made
+
+    def remove_user(self, name: str, mechanism: str = MECHANISM) -> None:
+        """Take it away."""
+        gone = name, MECHANISM_IDS[mechanism]
+        self._hold({key: record for key, record in self._users.items() if key != gone})
+
+    def _hold(self, users: dict[tuple[str, int], UserScramCredentialRecord]) -> None:
+        self._users = users
+        self.image = self.image._replace(scram=ScramImage(PersistentMap(users)))
+
+    def begin(
+        self, user: str = "ana", password: str = "pencil", mechanism: str = MECHANISM
+    ) -> tuple[HttpStep, HttpStep]:
+        """The answer to the first message, from controller 0, and the last message."""
+        client = ScramClient(mechanism, user, password, "client")
+        answer = self.controllers[0].begin(HttpStep(mechanism, "", client.first()))
+        return answer, HttpStep(mechanism, answer.sid, client.last(answer.message))
+
+    def log_in(self, user: str = "ana", password: str = "pencil", mechanism: str = MECHANISM) -> FinishedLogin:
+        """Both messages, to the two controllers."""
+        return self.controllers[1].finish(self.begin(user, password, mechanism)[1])

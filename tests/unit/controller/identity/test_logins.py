@@ -1,0 +1,168 @@
+"""Logins in two messages that no controller remembers: only a right proof, in time and once, gives a token."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+
+import pytest
+
+from quorate.controller.identity import logins
+from quorate.controller.identity.identity import Identity
+from quorate.controller.identity.logins import EXCHANGE_MS, FIRST_BYTES_MAX
+from quorate.controller.scram.client import ScramClient
+from quorate.controller.scram.errors import ScramError, ScramFailure
+from quorate.controller.scram.http_fields import HttpStep
+from quorate.controller.scram.messages import server_first
+from quorate.metadata_log.errors import Overloaded
+from tests.unit.controller.identity.login_stage import LIFETIME_MS, LoginStage
+from tests.unit.controller.scram.exchanges import MECHANISM
+
+ANA = Identity("User:ana", "scram")
+
+
+def test_login_at_two_controllers_gives_a_token_that_all_know_for_its_time() -> None:
+    s = LoginStage()
+    client = ScramClient(MECHANISM, "ana", "pencil", "client")
+    answer = s.controllers[0].begin(HttpStep(MECHANISM, "", client.first()))
+    found = s.controllers[1].finish(HttpStep(MECHANISM, answer.sid, client.last(answer.message)))
+    client.check(found.step.message)
+    assert (found.step.sid, found.lifetime_ms, found.login.identity) == (answer.sid, LIFETIME_MS, ANA)
+    assert [one.tokens.find(found.token) for one in s.controllers] == [ANA, ANA]
+    s.now_ms += LIFETIME_MS - 1
+    assert s.controllers[0].tokens.find(found.token) == ANA
+    s.now_ms += 1
+    assert s.controllers[0].tokens.find(found.token) is None
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_only_the_mechanism_whose_credential_there_is_logs_in(mechanism: str) -> None:
+    """Who has a credential of the strong one only is not let in by another."""
+    s = LoginStage()
+    s.set_user("ben", "pen", mechanism)
+    assert s.log_in("ben", "pen", mechanism).login.mechanism == mechanism
+    (other,) = {"SCRAM-SHA-256", "SCRAM-SHA-512"} - {mechanism}
+    with pytest.raises(ScramFailure, match="proof is not"):
+        s.log_in("ben", "pen", other)
+
+
+def test_mechanism_that_is_not_taken_does_not_begin() -> None:
+    s = LoginStage()
+    s.controllers[0] = s.controller(b"s" * 32, ("SCRAM-SHA-512",))
+    with pytest.raises(ScramFailure, match=r"access\.login_mechanisms"):
+        s.begin()
+
+
+def test_user_that_is_not_there_is_answered_as_one_with_a_wrong_password() -> None:
+    s = LoginStage()
+    told = []
+    for name, password in (("ana", "wrong"), ("nobody", "wrong")):
+        salts = {server_first(s.begin(name, password)[0].message)[1:] for _ in range(2)}
+        assert len(salts) == 1, "a salt that changes is nobody's"
+        assert salts.pop()[1] == 4096
+        with pytest.raises(ScramError) as refused:
+            s.log_in(name, password)
+        told.append((type(refused.value), str(refused.value)))
+    assert told[0] == told[1]
+    one, other = (server_first(s.begin(name)[0].message).salt for name in ("nobody", "nobody else"))
+    assert (len(one), len(other), one == other) == (32, 32, False)
+    stranger = s.controller(b"another secret of another quorum")
+    answer = stranger.begin(HttpStep(MECHANISM, "", ScramClient(MECHANISM, "nobody", "x", "c").first()))
+    assert server_first(answer.message).salt != one, "whoever knows the rule could tell who is not there"
+
+
+def test_last_message_counts_once_and_makes_no_newer_token_elsewhere() -> None:
+    s = LoginStage()
+    last = s.begin()[1]
+    token = s.controllers[1].finish(last).token
+    with pytest.raises(ScramFailure, match="sent again"):
+        s.controllers[1].finish(last)
+    s.now_ms += EXCHANGE_MS
+    assert s.controllers[0].finish(last).token == token
+    s.now_ms += 1
+    fresh = s.controller(b"the secret of the quorum, 32 characters")
+    with pytest.raises(ScramFailure, match="30 s ago"):
+        fresh.finish(last)
+
+
+def test_state_of_another_exchange_quorum_or_user_ends_none() -> None:
+    s = LoginStage()
+    s.set_user("ben", "pencil")
+    (answer, last), (other, _), (of_ben, _) = s.begin(), s.begin(), s.begin("ben")
+    state, _, mac = answer.sid.partition(".")
+    longer = urlsafe_b64encode(b"9" * 15 + b" nonce0 n,,n=ana,r=client").decode().rstrip("=")
+    forged = [other.sid, of_ben.sid, f"{of_ben.sid.partition('.')[0]}.{mac}", f"{longer}.{mac}", f"{state}.{'0' * 64}"]
+    for sid in [*forged, state, f"x{answer.sid}", "AAAA." + mac, "A." + mac, ""]:
+        with pytest.raises(ScramFailure):
+            s.controllers[0].finish(last._replace(sid=sid))
+    with pytest.raises(ScramFailure, match="no controller of this quorum"):
+        s.controller(b"another secret of another quorum").finish(last)
+    with pytest.raises(ScramFailure):
+        s.controllers[0].finish(last._replace(mechanism="SCRAM-SHA-512"))
+    assert s.controllers[0].finish(last).login.name == "ana"
+
+
+@pytest.mark.parametrize("change", ["another password", "removed"])
+def test_change_of_the_credential_ends_the_exchange_and_all_tokens(change: str) -> None:
+    s = LoginStage()
+    token, last = s.log_in().token, s.begin()[1]
+    generation = s.controllers[0].tokens.generation
+    assert s.controllers[0].tokens.find(token) == ANA
+    if change == "removed":
+        s.remove_user("ana")
+    else:
+        s.set_user("ana", "pen")
+    assert s.controllers[0].tokens.generation != generation
+    assert s.controllers[0].tokens.find(token) is None
+    with pytest.raises(ScramFailure):
+        s.controllers[0].finish(last)
+
+
+def test_generation_moves_when_a_token_that_was_found_ends_and_not_before() -> None:
+    """Who was found is not looked for again in the same generation."""
+    s = LoginStage()
+    tokens, token = s.controllers[0].tokens, s.log_in().token
+    before = tokens.generation
+    assert tokens.find(token) == ANA
+    s.now_ms += LIFETIME_MS - 1
+    assert tokens.generation == before
+    s.now_ms += 1
+    assert tokens.generation == before + 1
+    assert tokens.generation == before + 1
+
+
+def test_token_with_any_other_letter_is_nobodys() -> None:
+    s = LoginStage()
+    s.set_user("anb", "pencil")
+    token = s.log_in().token
+    parts = token.split(".")
+    forged = [
+        token.replace("SHA-256", "SHA-512"),
+        ".".join([*parts[:2], str(int(parts[2]) + 1), *parts[3:]]),
+        ".".join([*parts[:3], urlsafe_b64encode(b"anb").decode(), parts[4]]),
+        ".".join([*parts[:3], "A", parts[4]]),
+        ".".join([*parts[:3], "_" * 5, parts[4]]),
+        token[:-1],
+        token + "0",
+        "",
+    ]
+    assert [s.controllers[0].tokens.find(one) for one in forged] == [None] * len(forged)
+    assert s.controller(b"another secret of another quorum").tokens.find(token) is None
+
+
+def test_first_message_is_bounded_and_so_is_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = LoginStage()
+    with pytest.raises(ScramFailure, match="at most 1024"):
+        s.controllers[0].begin(HttpStep(MECHANISM, "", b"n,,n=ana,r=" + b"r" * FIRST_BYTES_MAX))
+    monkeypatch.setattr(logins, "FINISHED_MAX", 1)
+    s.log_in()
+    with pytest.raises(Overloaded, match="within 30 s"):
+        s.log_in()
+    s.now_ms += EXCHANGE_MS + 1
+    s.log_in()
+
+
+def test_user_who_cannot_be_a_principal_is_not_logged_in() -> None:
+    s = LoginStage()
+    s.set_user("ana ", "pencil")
+    with pytest.raises(ScramFailure, match="cannot be a principal"):
+        s.log_in("ana ")
