@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from quorate.controller.answers.broker_events import crashed, registered_broker, stopped
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.naming import named_rows
+from quorate.controller.answers.rehearsal import Rehearsal
 from quorate.controller.api.answer_models import CanStopReason, StopManner, StopReasonCode
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.snapshots.image.image import MetadataImage
@@ -43,14 +43,15 @@ def stop_brokers(
     Raises:
         ApiError: BROKER_ID_NOT_REGISTERED; nothing is answered then about the others.
     """
+    rehearsal = Rehearsal(image, config)
     for broker_id in broker_ids:
-        registered_broker(image, broker_id)
-    after = image
+        rehearsal.broker(broker_id)
     if manner == "crash":
-        after = crashed(image, config, broker_ids)
+        rehearsal.crash(broker_ids)
     else:
         for broker_id in broker_ids:
-            after = stopped(after, config, broker_id)
+            rehearsal.stop(broker_id)
+    after = rehearsal.image
     return BrokerStop(after, Hardship.of(after, config).beyond(Hardship.of(image, config)))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 
 from quorate.controller.api.models import HttpModel, PastViewParameters
+from quorate.controller.api.resources import StatusReply
+from quorate.controller.protocol.partitions import ReassignableTopic
+from quorate.controller.protocol.types import ITEMS_MAX, BrokerIdField, Text, UuidField
 
 StopManner = Literal["shutdown", "crash"]
 StopReasonCode = Literal[
@@ -19,10 +22,14 @@ StopReasonCode = Literal[
     "QUORUM_NOT_KNOWN",
 ]
 
+WhatIfEvent = Literal["stop", "crash", "start", "lose-directory", "reassign", "catch-up"]
+
 #: Raised when a field or a code changes its meaning or goes; new ones may come without.
 ANSWER_FORM: Final = 1
 #: Nodes that one question may be about.
 NODES_MAX: Final = 1_000
+#: Events that one question may be about.
+STEPS_MAX: Final = 100
 #: Partitions that an answer names at most.
 NAMED_MAX: Final = 10_000
 #: Kafka's ids of nodes are int32.
@@ -123,3 +130,39 @@ class CanStopReply(HttpModel):
     """The gravest first."""
     quorum: QuorumMargin | None
     """Of controllers only."""
+
+
+class WhatIfStep(HttpModel):
+    """One event, with what it happens to: only the lists that it is about have anything in them."""
+
+    event: WhatIfEvent
+    """`stop`: brokers are shut down in order, one after the other; `crash`: brokers are silent, all at once; `start`:
+    brokers that are down come back, one after the other; `lose-directory`: log directories fail; `reassign`:
+    reassignments are started or cancelled; `catch-up`: every replica that runs is in sync."""
+    brokers: Annotated[list[BrokerIdField], Field(max_length=NODES_MAX)] = Field(default_factory=list)
+    """With `stop`, `crash` and `start`."""
+    racks: Annotated[list[Text], Field(max_length=NODES_MAX)] = Field(default_factory=list)
+    """With the same: all brokers of these racks, by id, behind those that are named."""
+    directories: Annotated[list[UuidField], Field(max_length=NODES_MAX)] = Field(default_factory=list)
+    """With `lose-directory`."""
+    topics: Annotated[list[ReassignableTopic], Field(max_length=ITEMS_MAX)] = Field(default_factory=list)
+    """With `reassign`: as in `POST /v1/partition-reassignments`."""
+
+
+class WhatIfRequest(HttpModel):
+    """Events, in their order."""
+
+    steps: Annotated[list[WhatIfStep], Field(max_length=STEPS_MAX)]
+
+
+class WhatIfReply(HttpModel):
+    """The cluster before and after. What a state does not hold is as in an old one: the quorum, and who was heard."""
+
+    form: int = ANSWER_FORM
+    state_offset: int
+    """Offset of the state that it was answered from."""
+    state_time_ms: int
+    """When the last record of that state was written, in milliseconds since 1970."""
+    before: StatusReply
+    after: StatusReply
+    """`elections` are those of the events."""

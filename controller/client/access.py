@@ -33,8 +33,10 @@ R = TypeVar("R", bound=BaseModel)
 class Read(Protocol):
     """``ControllerClient``'s way to ask, again where that helps."""
 
-    async def __call__(self, path: str, reply: type[R], parameters: Mapping[str, str | int] | None = None) -> R:
-        """The reply to a `GET`."""
+    async def __call__(
+        self, path: str, reply: type[R], given: Mapping[str, str | int] | None = None, body: BaseModel | None = None
+    ) -> R:
+        """The reply to a `GET` with parameters; to a `POST` where a question is too long for them."""
 
 
 class Write(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.controller.api.answer_models import CanStopReply, StopManner
+from quorate.controller.api.answer_models import CanStopReply, StopManner, WhatIfReply, WhatIfRequest, WhatIfStep
 from quorate.controller.client.access import Read
 
 _CAN_STOP: Final = "/v1/answers/can-stop"
@@ -35,3 +35,11 @@ class AnswerClient:
             ApiError: INVALID_REQUEST, one is no voter, or an old state was asked about.
         """
         return await self._read(_CAN_STOP, CanStopReply, {"controllers": ",".join(map(str, node_ids))})
+
+    async def what_if(self, steps: Sequence[WhatIfStep]) -> WhatIfReply:
+        """The status before and after these events. They do not happen.
+
+        Raises:
+            ApiError: what refuses one of them, with its place.
+        """
+        return await self._read("/v1/answers/what-if", WhatIfReply, body=WhatIfRequest(steps=list(steps)))

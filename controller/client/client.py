@@ -296,19 +296,19 @@ class ControllerClient:
         self, request: BrokerRegistrationRequest, timeout_ms: float | None = None
     ) -> BrokerRegistrationResponse:
         """Register a broker; the same incarnation again is an amendment."""
-        return await self._broker_rpc("register", request, BrokerRegistrationResponse, timeout_ms)
+        return await self._rpc("broker-rpc/register", request, BrokerRegistrationResponse, timeout_ms)
 
     async def broker_heartbeat(
         self, request: BrokerHeartbeatRequest, timeout_ms: float | None = None
     ) -> BrokerHeartbeatResponse:
         """Say that a broker is alive."""
-        return await self._broker_rpc("heartbeat", request, BrokerHeartbeatResponse, timeout_ms)
+        return await self._rpc("broker-rpc/heartbeat", request, BrokerHeartbeatResponse, timeout_ms)
 
     async def alter_partition(
         self, request: AlterPartitionRequest, timeout_ms: float | None = None
     ) -> AlterPartitionResponse:
         """Ask for other ISRs; a repeated request is answered by the epochs it carries."""
-        return await self._broker_rpc("alter-partition", request, AlterPartitionResponse, timeout_ms)
+        return await self._rpc("broker-rpc/alter-partition", request, AlterPartitionResponse, timeout_ms)
 
     async def alter_partition_columns(
         self, broker_id: int, broker_epoch: int, columns: AlterPartitionColumns, timeout_ms: float | None = None
@@ -325,13 +325,13 @@ class ControllerClient:
         self, request: AssignReplicasToDirsRequest, timeout_ms: float | None = None
     ) -> AssignReplicasToDirsResponse:
         """Say in which directories replicas lie."""
-        return await self._broker_rpc("assign-replicas-to-dirs", request, AssignReplicasToDirsResponse, timeout_ms)
+        return await self._rpc("broker-rpc/assign-replicas-to-dirs", request, AssignReplicasToDirsResponse, timeout_ms)
 
     async def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest, timeout_ms: float | None = None
     ) -> AllocateProducerIdsResponse:
         """Get a block of producer ids; one whose answer is lost stays unused."""
-        return await self._broker_rpc("allocate-producer-ids", request, AllocateProducerIdsResponse, timeout_ms)
+        return await self._rpc("broker-rpc/allocate-producer-ids", request, AllocateProducerIdsResponse, timeout_ms)
 
     # --- the feed of one controller ------------------------------------------------------------------
 
@@ -378,22 +378,21 @@ class ControllerClient:
 
     # --- sending -------------------------------------------------------------------------------------
 
-    async def _read(self, path: str, reply: type[R], parameters: Mapping[str, str | int] | None = None) -> R:
-        wanted = dict(parameters or {})
+    async def _read(
+        self, path: str, reply: type[R], given: Mapping[str, str | int] | None = None, body: BaseModel | None = None
+    ) -> R:
+        wanted = dict(given or {})
         if self._is_still:
             # A state that does not move has nothing to be fresh.
             wanted.pop("consistency", None)
         if self._at is not None:
             wanted["at"] = self._at
-        request = Request("GET", path, self._timeout_ms, wanted)
+        request = Request("GET" if body is None else "POST", path, self._timeout_ms, wanted, body=body)
         return (await self._attempts.send(request, is_repeatable=True)).model(reply)
 
     async def _write(self, path: str, body: BaseModel, reply: type[R]) -> R:
         request = Request("POST", path, self._timeout_ms, body=body)
         return (await self._attempts.send(request, is_repeatable=False)).model(reply)
-
-    async def _broker_rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
-        return await self._rpc(f"broker-rpc/{name}", body, reply, timeout_ms)
 
     async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
         request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)

@@ -69,7 +69,7 @@ class PastAttempts:
 
     async def _quorum(self, request: Request) -> list[str]:
         """Those that were named, and all that they know of."""
-        question = replace(request, path="/v1/quorum", parameters=None)
+        question = replace(request, method="GET", path="/v1/quorum", parameters=None, body=None)
         voters = (await self._usual.send(question, is_repeatable=True)).model(QuorumReply).voters
         return list(dict.fromkeys([*self._urls, *(voter.http for voter in voters if voter.http)]))
 

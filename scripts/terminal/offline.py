@@ -44,7 +44,8 @@ class FileAnswers:
         route, named = _route_of(request)
         query = [(name, str(value)) for name, value in (request.parameters or {}).items()]
         parameters = decode_parameters(route.parameters, named, query)
-        reply = await run_route(route, Call(self._still_node(), request.timeout_ms, ALL_RIGHTS), parameters, Nothing())
+        call, body = Call(self._still_node(), request.timeout_ms, ALL_RIGHTS), request.body or Nothing()
+        reply = await run_route(route, call, parameters, body)
         status, data = encode(reply, JSON, is_bulk=route.is_bulk)
         return Answer(status, {"Content-Type": JSON}, data)
 

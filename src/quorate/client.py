@@ -10,6 +10,10 @@ from quorate.controller.api.answer_models import (
     QuorumMargin,
     StopManner,
     StopReasonCode,
+    WhatIfEvent,
+    WhatIfReply,
+    WhatIfRequest,
+    WhatIfStep,
 )
 from quorate.controller.api.audit_models import (
     AuditLineReply,
@@ -418,6 +422,10 @@ __all__ = [
     "VoterReply",
     "VoterRole",
     "WaitTimeout",
+    "WhatIfEvent",
+    "WhatIfReply",
+    "WhatIfRequest",
+    "WhatIfStep",
     "checked",
     "read_secret",
     "retriable",

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from quorate.controller.answers import can_stop, quorum_margin
-from quorate.controller.api.answer_models import CanStopParameters, CanStopReason, CanStopReply, QuorumMargin, node_ids
-from quorate.controller.api.models import Nothing
+from quorate.controller.answers.what_if import rehearsed
+from quorate.controller.api.answer_models import (
+    CanStopParameters,
+    CanStopReason,
+    CanStopReply,
+    QuorumMargin,
+    WhatIfReply,
+    WhatIfRequest,
+    node_ids,
+)
+from quorate.controller.api.models import Nothing, PastViewParameters
+from quorate.controller.api.resources import ElectionsReply
 from quorate.controller.decisions.controller_config import ControllerConfig
-from quorate.controller.http.handlers.common import observe_quorum
+from quorate.controller.http.handlers.common import get_status, observe_quorum
+from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
@@ -45,3 +57,25 @@ def _of_brokers(
 ) -> list[CanStopReason]:
     stop = can_stop.stop_brokers(image, config, brokers, parameters.manner)
     return can_stop.reasons_against(stop, parameters.limit)
+
+
+async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfRequest) -> WhatIfReply:
+    node, image = call.node, call.node.controller.stable
+    rehearsal = await asyncio.to_thread(rehearsed, image, node.config, body.steps)
+    leader_id = node.cluster.position().leader_id
+    before, after = [
+        await get_status(replace(call, node=node_at(node, state, leader_id)), parameters, Nothing())
+        for state in (image, rehearsal.image)
+    ]
+    elected = rehearsal.elected
+    elections = ElectionsReply(
+        from_eligible=elected.from_eligible,
+        last_known=elected.last_known,
+        unclean=elected.unclean - elected.last_known,
+    )
+    return WhatIfReply(
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        before=before,
+        after=after.model_copy(update={"elections": elections}),
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.controller.api.answer_models import CanStopParameters, CanStopReply
-from quorate.controller.api.models import Nothing
+from quorate.controller.api.answer_models import CanStopParameters, CanStopReply, WhatIfReply, WhatIfRequest
+from quorate.controller.api.models import Nothing, PastViewParameters
 from quorate.controller.http.handlers import answers
 from quorate.controller.http.routing import Route, Serving, route
 from quorate.controller.permissions.permission import OnCluster
@@ -23,5 +23,19 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
         reply=CanStopReply,
         serving=Serving.VIEW,
         errors=(400, 404),
+    ),
+    route(
+        "POST",
+        "/v1/answers/what-if",
+        "The status before and after events that do not happen: brokers stop and start, racks and directories are lost",
+        answers.what_if,
+        tag="answers",
+        permission=OnCluster("DESCRIBE"),
+        parameters=PastViewParameters,
+        body=WhatIfRequest,
+        reply=WhatIfReply,
+        serving=Serving.VIEW,
+        takes_lists=True,
+        errors=(404, 422),
     ),
 )

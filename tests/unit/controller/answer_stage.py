@@ -6,13 +6,25 @@ States are made record by record, not by decisions: also ones that no decision o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from random import Random
+from typing import Any, TypeVar
 
+from quorate.controller.engine.head_counters import Elected
 from quorate.controller.engine.log_in_memory import LogInMemory
 from quorate.controller.process.composition import Machine, compose
-from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from quorate.controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionRequest,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    ReassignableTopic,
+    SupportedFeature,
+)
+from quorate.controller.protocol.partitions import AlterPartitionData, AlterPartitionTopic, BrokerState
 from quorate.metadata_log.batches.batch import data_batch
+from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import DIRECTORY_LOST
 from quorate.metadata_log.records.records import (
     BrokerFeature,
@@ -25,10 +37,13 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.partition import Partition
 from tests.default_parts import controller_config, controller_limits, role_settings
 from tests.unit.controller.manual_quorum import RecordingFaults
 from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import uuid
+
+T = TypeVar("T")
 
 NODE_ID = 9
 CONFIG = controller_config(node_id=NODE_ID, cluster_id="c", session_timeout_ms=9_000)
@@ -135,6 +150,13 @@ class RealController:
     def image(self) -> MetadataImage:
         return self._controller.stable
 
+    @property
+    def elected(self) -> Elected:
+        """As it counted them itself."""
+        counts = self._controller.head_watch.counts
+        unclean, eligible = counts.unclean_elections, counts.elections_from_eligible
+        return Elected(sum(counts.elections.values()), unclean, eligible, counts.last_known_elections)
+
     async def stop(self, broker_ids: Sequence[int]) -> None:
         """Each asks to be shut down until it is let go; the others speak, too, so that they have applied it."""
         for broker in broker_ids:
@@ -151,18 +173,83 @@ class RealController:
                 if other not in broker_ids:
                     await self._say(other)
 
+    async def start(self, broker_id: int) -> None:
+        """A new process registers once the session of the one before is over, and is unfenced."""
+        await self.crash([broker_id])
+        known = self.image.cluster.brokers[broker_id]
+        request = BrokerRegistrationRequest(
+            broker_id=broker_id,
+            cluster_id=CONFIG.cluster_id,
+            incarnation_id=uuid(1, broker_id, known.epoch),
+            features=[
+                SupportedFeature(
+                    name=one.name,
+                    min_supported_version=one.min_supported_version,
+                    max_supported_version=one.max_supported_version,
+                )
+                for one in known.supported_features
+            ],
+            rack=known.rack,
+            log_dirs=list(known.directories) or [uuid(5, broker_id)],
+            previous_broker_epoch=known.epoch if known.in_controlled_shutdown else -1,
+        )
+        await self._answered(self._operations.register_broker(request, 1_000.0))
+        assert not (await self._say(broker_id)).is_fenced
+
+    async def lose_directory(self, broker_id: int, directory: bytes) -> None:
+        await self._say(broker_id, lost=[directory])
+
+    async def reassign(self, topics: list[ReassignableTopic]) -> ErrorCode:
+        """The outcome for the only partition in it."""
+        request = AlterPartitionReassignmentsRequest(topics=topics)
+        reply = await self._answered(self._operations.alter_partition_reassignments(request, 1_000.0))
+        return reply.responses[0].partitions[0].error_code
+
+    async def catch_up(self) -> None:
+        """Each leader asks for every replica whose broker runs and has its directory, one partition after the other."""
+        for topic in sorted(self.image.topics.by_id.values(), key=lambda one: one.name):
+            for number, partition in list(self.image.partitions.partitions_of(topic.id)):
+                isr = [*partition.isr, *(one for one in self._able(partition) if one not in partition.isr)]
+                if partition.has_leader and (isr != [*partition.isr] or partition.leader_recovery_state):
+                    await self._alter(topic.id, number, partition, isr)
+
+    def _able(self, partition: Partition) -> list[int]:
+        brokers = self.image.cluster.brokers
+        places = zip(partition.replicas, partition.directories, strict=True)
+        return [one for one, directory in places if brokers[one].is_active and brokers[one].has_online(directory)]
+
+    async def _alter(self, topic_id: bytes, number: int, partition: Partition, isr: list[int]) -> None:
+        asked = AlterPartitionData(
+            partition_index=number,
+            leader_epoch=partition.leader_epoch,
+            partition_epoch=partition.partition_epoch,
+            new_isr_with_epochs=[BrokerState(broker_id=one) for one in isr],
+        )
+        request = AlterPartitionRequest(
+            broker_id=partition.leader,
+            broker_epoch=self.image.cluster.brokers[partition.leader].epoch,
+            topics=[AlterPartitionTopic(topic_id=topic_id, partitions=[asked])],
+        )
+        await self._answered(self._operations.alter_partition(request, 1_000.0))
+
     def _speaking(self) -> list[int]:
         return [broker.id for broker in self.image.cluster.brokers.values() if not broker.is_fenced]
 
-    async def _say(self, broker_id: int, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+    async def _say(
+        self, broker_id: int, *, want_shut_down: bool = False, lost: Sequence[bytes] = ()
+    ) -> BrokerHeartbeatResponse:
         request = BrokerHeartbeatRequest(
             broker_id=broker_id,
             broker_epoch=self.image.cluster.brokers[broker_id].epoch,
             current_metadata_offset=self.image.provenance.last_contained_offset,
             want_shut_down=want_shut_down,
+            offline_log_dirs=list(lost),
         )
+        return await self._answered(self._operations.broker_heartbeat(request, 1_000.0))
+
+    async def _answered(self, asking: Coroutine[Any, Any, T]) -> T:
         async with asyncio.TaskGroup() as group:
-            asked = group.create_task(self._operations.broker_heartbeat(request, 1_000.0))
+            asked = group.create_task(asking)
             while not asked.done():
                 await asyncio.sleep(0)
                 self._scheduler.run()
