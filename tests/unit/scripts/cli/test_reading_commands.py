@@ -13,7 +13,8 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 #: What changes something, or runs something.
 WRITES = {
     "acls add", "acls remove", "bearer-tokens add", "bearer-tokens remove",
-    "broker", "brokers unregister", "configs alter", "configs replace", "controller",
+    "broker", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
+    "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
     "labels remove", "labels set",
     "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
@@ -29,6 +30,7 @@ EXCEPTIONS = {
     "bearer-tokens list": "a file beside the log",
     "brokers feed": "who reads now, and how far they are: nobody writes that down",
     "can-stop controller": "no log says how the quorum was",
+    "certs show": "files that no log knows of",
     "history": "all moments, one after the other",
     "image diff": "each side names its own moment, behind an @",
     "log verify": "all of a log is to be whole",
