@@ -20,6 +20,7 @@ from quorate.broker.replicas.peers import PeerAddresses
 from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.broker.settings import BrokerSettings, parse_peers
+from quorate.controller.api.kept_files import Secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,17 @@ def assemble(
     environment: BrokerEnvironment,
     publishers: Sequence[MetadataPublisher] = (),
     replicas: ReplicaManager | None = None,
-    shared_secret: bytes | None = None,
+    shared_secrets: Secrets | None = None,
 ) -> BrokerAssembly:
     """Put a process of brokers together. On the event loop that it will run on.
 
     Args:
         replicas: what keeps the ISRs; None: the rehearsal's model, which moves no data.
-        shared_secret: what its HTTP API asks of who changes anything; None: nothing, it is on loopback.
+        shared_secrets: what its HTTP API asks of who changes anything; None: nothing, it is on loopback.
     """
     host = BrokerHost(settings, environment, publishers, replicas or _rehearsal(settings, environment))
     watch = ImageDigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.machine)
-    return BrokerAssembly(host, BrokerHttp(host, shared_secret), watch)
+    return BrokerAssembly(host, BrokerHttp(host, shared_secrets), watch)
 
 
 def _rehearsal(settings: BrokerSettings, environment: BrokerEnvironment) -> RehearsalReplicas:

@@ -18,6 +18,7 @@ from quorate.broker.host import BrokerEnvironment
 from quorate.broker.publisher import LoggedFaults
 from quorate.broker.replicas.peers import HttpPeers, SecuredPeerSession
 from quorate.broker.settings import BrokerSettings
+from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 
@@ -27,7 +28,7 @@ _STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC
 
 @asynccontextmanager
 async def on_this_machine(
-    settings: BrokerSettings, shared_secret: bytes | None, files: TlsFiles | None = None
+    settings: BrokerSettings, shared_secret: ShownSecret, files: TlsFiles | None = None
 ) -> AsyncIterator[BrokerEnvironment]:
     """Connections are made when they are needed, and closed at the end.
 

@@ -15,6 +15,7 @@ from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
+from quorate.controller.api.kept_files import shown
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsFiles
 
@@ -23,7 +24,6 @@ log = structlog.get_logger(__name__)
 
 async def run_broker_process(
     settings: BrokerSettings,
-    shared_secret: bytes | None = None,
     publishers: Sequence[MetadataPublisher] = (),
     replicas: ReplicaManager | None = None,
 ) -> list[BrokerReadiness]:
@@ -38,9 +38,9 @@ async def run_broker_process(
     Raises:
         QuorateError: the process could not start, or must not go on (see ``BrokerHost.run``, ``BrokerHttp.start``).
     """
-    files = settings.tls.load()
-    async with on_this_machine(settings, shared_secret, files) as environment:
-        assembly = assemble(settings, environment, publishers, replicas, shared_secret)
+    files, secrets = settings.tls.load(), settings.load_secrets()
+    async with on_this_machine(settings, shown(secrets), files) as environment:
+        assembly = assemble(settings, environment, publishers, replicas, secrets)
         endpoint = await assembly.http.start(settings.http.host, settings.http.port, *tls_of_http(settings, files))
         try:
             with _stop_signals(assembly.host):

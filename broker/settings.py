@@ -6,17 +6,17 @@ Times end in ``_ms``, sizes in ``_bytes``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
 
+from quorate.controller.api.kept_files import secret_file
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 from quorate.metadata_log.loopback import is_loopback
-from quorate.metadata_log.private_files import read_secret
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -323,8 +323,9 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
     `KV://10.0.0.5:7000`. A process that serves HTTP registers that as `HTTP` besides. Imported brokers keep theirs."""
     shared_secret_file: Path | None = None
     """File with the secret that the controllers' HTTP API asks for, or the token of this process's brokers where it
-    asks who they are (`access.authorizer`); this process asks for the same of what changes anything here. Unset: they
-    are on loopback and ask for none."""
+    asks who they are (`access.authorizer`); this process asks for the same of what changes anything here. A second line
+    is believed here, too, while one takes the place of the other. When the file has changed it is read again within a
+    second; a wrong one is not used, and the log says so. Unset: they are on loopback and ask for none."""
     http: BrokerHttpSettings = Field(default_factory=BrokerHttpSettings)
     tls: BrokerTlsSettings = Field(default_factory=BrokerTlsSettings)
     access: BrokerAccessSettings = Field(default_factory=BrokerAccessSettings)
@@ -359,13 +360,13 @@ class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
             raise ValueError("racks cannot be set for imported brokers: they keep theirs")
         return self
 
-    def load_secret(self) -> bytes | None:
-        """The content of ``shared_secret_file`` without the line's end; None: no file is named.
+    def load_secrets(self) -> Callable[[], tuple[bytes, ...]] | None:
+        """The content of ``shared_secret_file``, as it is at the moment; None: no file is named.
 
         Raises:
             InvalidSettings: it cannot be read, others may use it, or it holds no secret.
         """
-        return None if self.shared_secret_file is None else read_secret(self.shared_secret_file)
+        return secret_file(self.shared_secret_file)
 
     def rack_of(self, broker_id: int) -> str | None:
         """The rack of a broker, None where none was given."""

@@ -20,6 +20,7 @@ from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
+from quorate.controller.api.kept_files import shown
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
 
@@ -166,9 +167,9 @@ async def worker(
         QuorateError: the worker could not start, or must not go on (see ``BrokerHost.run``).
     """
     log_to_the_program()
-    secret = settings.load_secret() if shared_secret is None else shared_secret
+    secret = shown(settings.load_secrets()) if shared_secret is None else shared_secret
     async with on_this_machine(settings, secret, settings.tls.load()) as environment:
-        assembly = assemble(settings, environment, publishers, replicas, secret)
+        assembly = assemble(settings, environment, publishers, replicas)
         one = Worker(assembly.host, replicas)
         try:
             async with _beside(one, lambda: one.live(lambda: assembly.run(None))):

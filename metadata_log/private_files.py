@@ -11,8 +11,10 @@ from quorate.metadata_log.invalid_settings import InvalidSettings
 
 #: 128 bits as hexadecimal digits.
 SECRET_CHARS_MIN: Final = 32
-#: More than any secret has.
-_SECRET_BYTES_MAX: Final = 65_536
+#: The old one and the new one.
+SECRETS_MAX: Final = 2
+#: More than any secrets have.
+_SECRETS_BYTES_MAX: Final = 65_536
 
 
 def exposure(file: Path, status: os.stat_result) -> str | None:
@@ -37,21 +39,51 @@ def secret_problem(secret: bytes) -> str | None:
     return None if secret.isascii() and secret.decode("ascii").isprintable() else "must be printable ASCII characters"
 
 
-def read_secret(file: Path | str, setting: str = "shared_secret_file") -> bytes:
-    """The secret, or the token, in the file that a setting names, without the line end.
+def read_private(file: Path | str, setting: str, bytes_max: int) -> bytes:
+    """All of the file that a setting names.
 
     Raises:
-        InvalidSettings: it cannot be read, others than its owner may use it, or it is too short to be one.
+        InvalidSettings: it cannot be read, others than its owner may use it, or it has more than ``bytes_max``.
     """
     file = Path(file)
     try:
         with file.open("rb") as opened:
             if (said := exposure(file, os.fstat(opened.fileno()))) is not None:
                 raise InvalidSettings(f"{setting} {file} {said}")
-            secret = opened.read(_SECRET_BYTES_MAX).strip()
+            data = opened.read(bytes_max + 1)
     except OSError as error:
         raise InvalidSettings(f"{setting} {file} cannot be read: {error.strerror or error}") from error
-    if len(secret) < SECRET_CHARS_MIN or secret_problem(secret) is not None:
+    if len(data) > bytes_max:
+        raise InvalidSettings(f"{setting} {file} has more than {bytes_max} bytes")
+    return data
+
+
+def read_secrets(file: Path | str, setting: str = "shared_secret_file") -> tuple[bytes, ...]:
+    """The secrets in the file that a setting names, a line each, without line ends; blank lines are none.
+
+    There is one, or two while one takes the place of the other: the first is shown, and each is believed. So a secret
+    is exchanged under load: every process is given the old one and the new one, then the new one and the old one, then
+    the new one alone, and never do two of them disagree, however long a step takes.
+
+    Raises:
+        InvalidSettings: it cannot be read, others than its owner may use it, or a line is too short to be one.
+    """
+    lines = (line.strip() for line in read_private(file, setting, _SECRETS_BYTES_MAX).splitlines())
+    secrets = tuple(line for line in lines if line)
+    if not 1 <= len(secrets) <= SECRETS_MAX or not all(map(_is_secret, secrets)):
         wanted = f"one line of at least {SECRET_CHARS_MIN} printable ASCII characters"
-        raise InvalidSettings(f"{setting} {file} must hold {wanted}")
-    return secret
+        raise InvalidSettings(f"{setting} {file} must hold {wanted}, or two such lines while one replaces the other")
+    return secrets
+
+
+def read_secret(file: Path | str, setting: str = "shared_secret_file") -> bytes:
+    """The secret, or the token, that is to be shown: the first one in the file that a setting names.
+
+    Raises:
+        InvalidSettings: as ``read_secrets``.
+    """
+    return read_secrets(file, setting)[0]
+
+
+def _is_secret(line: bytes) -> bool:
+    return len(line) >= SECRET_CHARS_MIN and secret_problem(line) is None

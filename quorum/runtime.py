@@ -22,6 +22,7 @@ from quorate.quorum.storage.disk_queue import DiskGroup
 from quorate.quorum.storage.disk_thread import DiskThread
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.quorum.storage.sync_watch import SyncWatch
+from quorate.quorum.transport.handshake import Secrets, no_secret
 from quorate.quorum.transport.tls import QuorumTls
 from quorate.quorum.transport.transport import PeerTransport
 
@@ -42,7 +43,7 @@ class QuorumRuntime:
         listener: QuorumListener,
         on_fatal: Callable[[BaseException], None],
         *,
-        secret: bytes = b"",
+        secrets: Secrets = no_secret,
         tls: QuorumTls | None = None,
         rng: Random | None = None,
     ) -> None:
@@ -58,7 +59,7 @@ class QuorumRuntime:
         self._watch = SyncWatch(config.node_id, config.timing.election_timeout_max)
         self._groups = DiskThread(f"log-disk-{config.node_id}", self._report_group)
         self._bulk = DiskThread(f"checkpoint-disk-{config.node_id}", self._report_bulk)
-        self._transport = PeerTransport(config, self, secret, tls)
+        self._transport = PeerTransport(config, self, secrets, tls)
         self.node = QuorumNode(config, storage, self, listener, rng or Random())
 
     async def start(self) -> None:

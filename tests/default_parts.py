@@ -30,7 +30,8 @@ def controller_config(node_id: int, cluster_id: str, **changes: Any) -> Controll
 
 def token_config(secret: bytes | None, **changes: Any) -> TokenConfig:
     """How tokens are made."""
-    return replace(_PARTS.config.tokens, secret=secret, **changes)
+    secrets = None if secret is None else lambda: (secret,)
+    return replace(_PARTS.config.tokens, secrets=secrets, **changes)
 
 
 def role_settings(**changes: Any) -> RoleSettings:

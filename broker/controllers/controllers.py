@@ -27,6 +27,7 @@ from quorate.broker.controllers.feed import (
 from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.directories.directory_choice import Replica
 from quorate.controller.api.errors import FeedOutOfRange, is_no_access
+from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NodeState
@@ -61,7 +62,7 @@ class Controllers:
 @asynccontextmanager
 async def connect_controllers(
     urls: Sequence[str],
-    shared_secret: bytes | None,
+    shared_secret: ShownSecret,
     timeout_ms: float,
     broker_ids: Collection[int] = (),
     tls: TlsContexts | None = None,

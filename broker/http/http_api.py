@@ -48,6 +48,7 @@ from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.api.models import Nothing, OffsetDigestParameters
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.resources import DigestReply
@@ -84,9 +85,9 @@ class HttpAddressTaken(QuorateError):
 class BrokerHttp:
     """The API over one host. Use ``start`` and ``stop``."""
 
-    def __init__(self, host: BrokerHost, shared_secret: bytes | None = None) -> None:
+    def __init__(self, host: BrokerHost, shared_secrets: Secrets | None = None) -> None:
         self._host = host
-        self._secret = shared_secret
+        self._secrets = shared_secrets
         self._wants_certificates = False
         self._entrance: TlsEntrance | None = None
         self._digests = host.digests
@@ -259,9 +260,9 @@ class BrokerHttp:
         Raises:
             ApiError: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST.
         """
-        if self._secret is not None:
+        if self._secrets is not None:
             given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-            if not hmac.compare_digest(given, b"Bearer " + self._secret):
+            if not sum(hmac.compare_digest(given, b"Bearer " + secret) for secret in self._secrets()):
                 raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the shared secret is missing or wrong")
         if request.content_type != content_type:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is {request.content_type[:100]!r}, not {content_type}")

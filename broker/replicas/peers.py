@@ -16,6 +16,7 @@ import aiohttp
 from quorate.broker.replicas.follower import Address
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
 from quorate.broker.settings import HTTP_LISTENER
+from quorate.controller.api.kept_files import ShownSecret, bearer
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.loopback import is_loopback
 from quorate.snapshots.image.image import MetadataImage
@@ -103,14 +104,18 @@ class HttpPeers:
     """``PeerCalls`` over the HTTP API that every broker process has. ``session`` gives its owner's session."""
 
     def __init__(
-        self, session: Callable[[], PeerSession], secret: bytes | None, timeout_ms: float, scheme: str = "http"
+        self, session: Callable[[], PeerSession], secret: ShownSecret, timeout_ms: float, scheme: str = "http"
     ) -> None:
         self._session = session
         self._scheme = scheme
-        self._headers = {"Content-Type": MSGPACK}
-        if secret is not None:
-            self._headers["Authorization"] = f"Bearer {secret.decode('ascii')}"
+        self._secret = secret
         self._timeout = aiohttp.ClientTimeout(total=timeout_ms / 1000)
+
+    def _headers(self) -> dict[str, str]:
+        if self._secret is None:
+            return {"Content-Type": MSGPACK}
+        secret = self._secret if isinstance(self._secret, bytes) else self._secret()
+        return {"Content-Type": MSGPACK, "Authorization": bearer(secret)}
 
     async def exchange(self, address: Address, message: bytes) -> bytes:
         """See ``PeerCalls``."""
@@ -119,7 +124,7 @@ class HttpPeers:
                 "POST",
                 f"{self._scheme}://{address}{FOLLOW_PATH}",
                 data=message,
-                headers=self._headers,
+                headers=self._headers(),
                 allow_redirects=False,
                 timeout=self._timeout,
             ) as response:

@@ -47,26 +47,28 @@ class TokensByHmac:
 
     def __init__(self, config: TokenConfig) -> None:
         self.config = config
+        self._made_with: tuple[bytes, ...] = ()
         self._ids: dict[bytes, str] = {}
-        self._hmacs: dict[str, bytes] = {}
+        self._looked_at: set[str] = set()
 
     def find(self, tokens: Mapping[str, DelegationTokenRecord], given: bytes) -> DelegationTokenRecord | None:
         """The token with this password, if there is one."""
-        if given not in self._ids:
-            self._look_at(tokens)
+        if self.config.secrets is not None:
+            self._look_at(tokens, self.config.secrets(), given)
         token_id = self._ids.get(given)
         return None if token_id is None else tokens.get(token_id)
 
-    def _look_at(self, tokens: Mapping[str, DelegationTokenRecord]) -> None:
-        if self.config.secret is None:
+    def _look_at(self, tokens: Mapping[str, DelegationTokenRecord], secrets: tuple[bytes, ...], given: bytes) -> None:
+        if secrets == self._made_with and given in self._ids:
             return
-        if len(self._hmacs) > 2 * len(tokens):
+        if secrets != self._made_with or len(self._looked_at) > 2 * len(tokens):
+            self._made_with = secrets
             self._ids.clear()
-            self._hmacs.clear()
+            self._looked_at.clear()
         for token_id in tokens:
-            if token_id not in self._hmacs:
-                made = self._hmacs[token_id] = token_hmac(self.config.secret, token_id)
-                self._ids[made] = token_id
+            if token_id not in self._looked_at:
+                self._looked_at.add(token_id)
+                self._ids |= {token_hmac(secret, token_id): token_id for secret in secrets}
 
 
 # --- changes -----------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def decide_sweep_tokens(image: MetadataImage, now_ms: int) -> Decision[int | Non
 
 
 def _check_allowed(image: MetadataImage, config: TokenConfig, requester: str) -> bytes:
-    """The secret."""
+    """The secret that new tokens are made with."""
     if requester == ANONYMOUS:
         message = "Delegation token requests are not allowed for who does not say who asks."
         raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, message)
@@ -181,10 +183,10 @@ def _check_allowed(image: MetadataImage, config: TokenConfig, requester: str) ->
 
 
 def _check_enabled(config: TokenConfig) -> bytes:
-    if config.secret is None:
+    if config.secrets is None:
         message = "Delegation Token feature is not enabled."
         raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, message)
-    return config.secret
+    return config.secrets()[0]
 
 
 def token_owner(request: CreateDelegationTokenRequest, requester: str) -> str:

@@ -5,7 +5,7 @@ For the command line, brokers and tests. Any controller takes any request, so on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
@@ -97,7 +97,7 @@ class ControllerClient:
         self,
         urls: Sequence[str],
         *,
-        shared_secret: bytes | None = None,
+        shared_secret: bytes | Callable[[], bytes] | None = None,
         tls: TlsContexts | None = None,
         seal: Seal | None = None,
         login: PasswordLogin | None = None,
@@ -110,7 +110,7 @@ class ControllerClient:
     ) -> None:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
-        ``shared_secret``: the controllers', or a token of who asks: bytes without a line's end (``read_secret``).
+        ``shared_secret``: it, or a token: bytes without a line's end (``read_secret``), or what gives them each time.
         ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
         ``login``: with what to log in, over TLS or to this machine only; it is renewed while the client is used.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import HttpRefusal, error_from_reply
+from quorate.controller.api.kept_files import ShownSecret, bearer
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
@@ -84,13 +85,18 @@ def _is_base_url(url: str) -> bool:
 
 
 def make_session(
-    shared_secret: bytes | None = None, principal: str | None = None, seal: Seal | None = None
+    shared_secret: ShownSecret = None, principal: str | None = None, seal: Seal | None = None
 ) -> aiohttp.ClientSession:
     """A session that sends each request at most once: whoever calls knows what may be repeated.
 
     ``seal``: makes the `Authorization` header of each request.
     """
-    sent_headers = {} if shared_secret is None else {"Authorization": f"Bearer {shared_secret.decode('ascii')}"}
+    middlewares: list[aiohttp.ClientMiddlewareType] = [] if seal is None else [partial(_send_sealed, seal)]
+    sent_headers = {}
+    if isinstance(shared_secret, bytes):
+        sent_headers["Authorization"] = bearer(shared_secret)
+    elif shared_secret is not None:
+        middlewares.append(partial(_send_shown, shared_secret))
     if principal is not None:
         sent_headers[headers.PRINCIPAL] = principal
     session = aiohttp.ClientSession(
@@ -100,11 +106,18 @@ def make_session(
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=sent_headers,
         auto_decompress=False,
-        middlewares=() if seal is None else (partial(_send_sealed, seal),),
+        middlewares=middlewares,
     )
     # By itself it repeats a GET or DELETE on a connection that broke: a deletion done twice is answered "not found".
     session._retry_connection = False
     return session
+
+
+async def _send_shown(
+    shown: Callable[[], bytes], request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    request.headers["Authorization"] = bearer(shown())
+    return await send(request)
 
 
 async def _send_sealed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import aiohttp
 
+from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.client.connection import make_session
 from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import InvalidArgument, QuorateError
@@ -17,13 +18,13 @@ class ClientClosed(QuorateError):
 class PendingSession:
     """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
 
-    def __init__(self, shared_secret: bytes | None, principal: str | None, seal: Seal | None = None) -> None:
+    def __init__(self, shared_secret: ShownSecret, principal: str | None, seal: Seal | None = None) -> None:
         """See ``make_session``.
 
         Raises:
             InvalidArgument: no request can show such a secret.
         """
-        if shared_secret is not None:
+        if shared_secret is not None and not callable(shared_secret):
             _check(shared_secret)
         self._shared_secret = shared_secret
         self._principal = principal

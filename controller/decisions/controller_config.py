@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quorate.controller.decisions.policies import Policies
@@ -12,8 +12,9 @@ from quorate.controller.decisions.policies import Policies
 class TokenConfig:
     """The rules for making delegation tokens. Periods in milliseconds."""
 
-    #: What HMACs are made with, the same on all controllers and brokers; None: there are no tokens.
-    secret: bytes | None = field(repr=False)
+    #: Gives what HMACs are made with at the moment, the same on all controllers and brokers: the first is for new
+    #: tokens, and those of each are known. None: there are no tokens.
+    secrets: Callable[[], tuple[bytes, ...]] | None = field(repr=False)
     max_lifetime_ms: int
     renew_period_ms: int
 

@@ -9,7 +9,8 @@ import hmac
 from collections.abc import Callable
 from typing import Final
 
-from quorate.controller.identity.keys import derived_key
+from quorate.controller.api.kept_files import Secrets
+from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.scram.credentials import FindUser, ServerCredential, users_of
 from quorate.controller.scram.keys import HASHES, ITERATIONS_MIN
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -22,9 +23,9 @@ _SALT_BYTES: Final = 32
 class LoginCredentials:
     """Of one controller. Follows its state once that is there; before, nobody has a credential."""
 
-    def __init__(self, secret: bytes) -> None:
-        """``secret``: of the quorum, so that all controllers make up the same."""
-        self._key = derived_key(secret, _LABEL)
+    def __init__(self, secrets: Secrets) -> None:
+        """``secrets``: of the quorum, so that all controllers make up the same."""
+        self._keys = DerivedKeys(secrets, _LABEL)
         self._image: Callable[[], MetadataImage] = lambda: EMPTY_IMAGE
 
     def follow(self, image: Callable[[], MetadataImage]) -> None:
@@ -51,8 +52,9 @@ class LoginCredentials:
         return find
 
     def _made_up(self, mechanism: str, name: str) -> ServerCredential:
+        key = self._keys.now()[0]
         salt, stored_key, server_key = (
-            hmac.digest(self._key, f"{part} {mechanism} {name}".encode(), HASHES[mechanism])
+            hmac.digest(key, f"{part} {mechanism} {name}".encode(), HASHES[mechanism])
             for part in ("salt", "stored key", "server key")
         )
         return ServerCredential(salt[:_SALT_BYTES], stored_key, server_key, ITERATIONS_MIN)

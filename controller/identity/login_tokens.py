@@ -6,15 +6,15 @@ when the credential is changed or removed, the tokens of before are nobody's.
 
 from __future__ import annotations
 
-import hmac
 import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.identity import Identity
-from quorate.controller.identity.keys import derived_key, mac_of
+from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
 from quorate.controller.scram.credentials import ServerCredential
 
@@ -40,20 +40,20 @@ class LoggedIn(NamedTuple):
 class LoginTokens:
     """``FoundTokens`` of those who have logged in, by the newest credentials. Owned by the loop thread."""
 
-    def __init__(self, secret: bytes, credentials: LoginCredentials, wall_ms: Callable[[], float]) -> None:
-        """``secret``: of the quorum. ``wall_ms``: milliseconds since 1970."""
-        self._key = derived_key(secret, _LABEL)
+    def __init__(self, secrets: Secrets, credentials: LoginCredentials, wall_ms: Callable[[], float]) -> None:
+        """``secrets``: of the quorum. ``wall_ms``: milliseconds since 1970."""
+        self._keys = DerivedKeys(secrets, _LABEL)
         self._credentials = credentials
         self._wall_ms = wall_ms
         self._generation = 0
-        self._seen = credentials.state
+        self._seen = self._state()
         #: When the first of the tokens ends that were found in this generation.
         self._first_end_ms = math.inf
 
     @property
     def generation(self) -> int:
-        """See ``FoundTokens``: another one when a credential has changed, or a token that was found has ended."""
-        state = self._credentials.state
+        """See ``FoundTokens``: another one when a credential or a secret has changed, or a token has ended."""
+        state = self._state()
         has_changed = any(now is not before for now, before in zip(state, self._seen, strict=True))
         if has_changed or self._wall_ms() >= self._first_end_ms:
             self._generation += 1
@@ -63,7 +63,7 @@ class LoginTokens:
     def issue(self, login: LoggedIn, credential: ServerCredential) -> str:
         """The token of a login. Of the same login it is the same."""
         name = urlsafe_b64encode(login.name.encode()).decode().rstrip("=")
-        mac = self._mac(login, credential)
+        mac = self._keys.mac(_said(login, credential))
         return f"qlogin1.{login.mechanism}.{login.expires_ms}.{name}.{mac}"
 
     def find(self, token: str) -> Identity | None:
@@ -73,14 +73,18 @@ class LoginTokens:
         if form is None or login is None or self._wall_ms() >= login.expires_ms:
             return None
         credential = self._credentials.of_user(login.mechanism, login.name)
-        if credential is None or not hmac.compare_digest(self._mac(login, credential), form[4]):
+        if credential is None or not self._keys.is_mac(form[4], _said(login, credential)):
             return None
         self._first_end_ms = min(self._first_end_ms, login.expires_ms)
         return login.identity
 
-    def _mac(self, login: LoggedIn, credential: ServerCredential) -> str:
-        said = (login.mechanism, login.name, str(login.expires_ms), str(credential.iterations))
-        return mac_of(self._key, (*(text.encode() for text in said), *credential[:3]))
+    def _state(self) -> tuple[object, ...]:
+        return (*self._credentials.state, self._keys.now())
+
+
+def _said(login: LoggedIn, credential: ServerCredential) -> tuple[bytes, ...]:
+    said = (login.mechanism, login.name, str(login.expires_ms), str(credential.iterations))
+    return (*(text.encode() for text in said), *credential[:3])
 
 
 def _logged_in(mechanism: str, name: str, expires_ms: int) -> LoggedIn | None:

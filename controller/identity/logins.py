@@ -8,14 +8,14 @@ from the controller that took it nothing, and from another one the same token on
 from __future__ import annotations
 
 import binascii
-import hmac
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.decisions.origin import check_principal
-from quorate.controller.identity.keys import derived_key, mac_of
+from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
 from quorate.controller.identity.login_tokens import LoggedIn, LoginTokens
 from quorate.controller.scram.errors import ScramFailure
@@ -52,7 +52,7 @@ class Logins:
 
     def __init__(
         self,
-        secret: bytes,
+        secrets: Secrets,
         mechanisms: tuple[str, ...],
         lifetime_ms: int,
         wall_ms: Callable[[], float],
@@ -61,16 +61,16 @@ class Logins:
         """By which mechanisms, and for how long.
 
         Args:
-            secret: of the quorum.
+            secrets: of the quorum.
             lifetime_ms: of a token.
             wall_ms: milliseconds since 1970.
             new_nonce: in the alphabet of base64 for URLs, and never the same twice.
         """
         self.mechanisms = mechanisms
-        self.credentials = LoginCredentials(secret)
-        self.tokens = LoginTokens(secret, self.credentials, wall_ms)
+        self.credentials = LoginCredentials(secrets)
+        self.tokens = LoginTokens(secrets, self.credentials, wall_ms)
         self.lifetime_ms = lifetime_ms
-        self._key = derived_key(secret, _LABEL)
+        self._keys = DerivedKeys(secrets, _LABEL)
         self._wall_ms = wall_ms
         self._new_nonce = new_nonce
         #: MACs of the states that were used here, with the end of their time; the oldest first.
@@ -87,7 +87,8 @@ class Logins:
         ends_ms, nonce = int(self._wall_ms()) + EXCHANGE_MS, self._new_nonce()
         answer = self._server(step.mechanism, nonce).answer(step.message)
         state = b"%d %b %b" % (ends_ms, nonce.encode(), step.message)
-        sid = f"{urlsafe_b64encode(state).decode().rstrip('=')}.{self._mac(step.mechanism, state, answer)}"
+        mac = self._keys.mac((step.mechanism.encode(), state, answer))
+        sid = f"{urlsafe_b64encode(state).decode().rstrip('=')}.{mac}"
         return HttpStep(step.mechanism, sid, answer)
 
     def finish(self, step: HttpStep) -> FinishedLogin:
@@ -105,7 +106,7 @@ class Logins:
         ends_ms, first = int(form[1]), form[3]
         server = self._server(step.mechanism, form[2].decode())
         answer = server.answer(first)
-        if not hmac.compare_digest(self._mac(step.mechanism, state, answer), mac):
+        if not self._keys.is_mac(mac, (step.mechanism.encode(), state, answer)):
             raise ScramFailure("a sid that no controller of this quorum made, or the credential has changed since")
         now_ms = self._wall_ms()
         if now_ms > ends_ms:
@@ -133,9 +134,6 @@ class Logins:
         if len(self._finished) >= FINISHED_MAX:
             raise Overloaded(f"{FINISHED_MAX} have logged in within {EXCHANGE_MS // 1000} s: wait")
         self._finished[mac] = ends_ms
-
-    def _mac(self, mechanism: str, state: bytes, answer: bytes) -> str:
-        return mac_of(self._key, (mechanism.encode(), state, answer))
 
 
 def _opened(sid: str) -> tuple[bytes, str]:

@@ -10,14 +10,14 @@ keeps him from that.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from quorate.controller.api import headers
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.claims import NoAccess, RequestClaims
-from quorate.controller.identity.keys import derived_key, mac_of
+from quorate.controller.identity.keys import DerivedKeys
 
 #: Takes the method, target, headers and body of a request, and gives its `Authorization` header.
 Seal = Callable[[str, str, Mapping[str, str], bytes], str]
@@ -34,9 +34,9 @@ _COVERED: Final = (headers.HOPS, headers.CLIENT, headers.PRINCIPAL, headers.IDEN
 class Seals:
     """Makes and looks at the seals of one controller."""
 
-    def __init__(self, secret: bytes, node_id: int, voters: frozenset[int], wall_ms: Callable[[], float]) -> None:
+    def __init__(self, secrets: Secrets, node_id: int, voters: frozenset[int], wall_ms: Callable[[], float]) -> None:
         """``voters``: whose seals are believed. ``wall_ms``: milliseconds since 1970."""
-        self._key = derived_key(secret, _LABEL)
+        self._keys = DerivedKeys(secrets, _LABEL)
         self._node_id = node_id
         self._voters = voters
         self._wall_ms = wall_ms
@@ -48,7 +48,7 @@ class Seals:
         """
         at_ms, digest = int(self._wall_ms()), hashlib.sha256(body).hexdigest()
         fields = {name.lower(): value for name, value in sent_headers.items()}
-        mac = self._mac(self._node_id, at_ms, method, target, fields, digest)
+        mac = self._keys.mac(_said(self._node_id, at_ms, method, target, fields, digest))
         return f"{SCHEME} {self._node_id}.{at_ms}.{digest}.{mac}"
 
     def check(self, claims: RequestClaims) -> tuple[int, bytes]:
@@ -61,8 +61,8 @@ class Seals:
         if form is None:
             raise NoAccess(401, "the seal of this request is not in its form")
         node_id, at_ms, digest = int(form[1]), int(form[2]), form[3]
-        mac = self._mac(node_id, at_ms, claims.method, claims.target, claims.fields, digest)
-        if node_id not in self._voters or not hmac.compare_digest(mac, form[4]):
+        said = _said(node_id, at_ms, claims.method, claims.target, claims.fields, digest)
+        if node_id not in self._voters or not self._keys.is_mac(form[4], said):
             raise NoAccess(401, "the seal of this request is no controller's of this quorum")
         if abs(self._wall_ms() - at_ms) > VALID_MS:
             ago_s = (self._wall_ms() - at_ms) / 1000
@@ -70,7 +70,10 @@ class Seals:
             raise NoAccess(401, f"the seal of this request was made {ago_s:.0f} s ago, and {limit}")
         return node_id, bytes.fromhex(digest)
 
-    def _mac(self, node_id: int, at_ms: int, method: str, target: str, fields: Mapping[str, str], digest: str) -> str:
-        covered = (fields.get(name.lower(), "") for name in _COVERED)
-        parts = (str(node_id), str(at_ms), method, target, *covered, digest)
-        return mac_of(self._key, (text.encode("utf-8", "surrogateescape") for text in parts))
+
+def _said(
+    node_id: int, at_ms: int, method: str, target: str, fields: Mapping[str, str], digest: str
+) -> tuple[bytes, ...]:
+    covered = (fields.get(name.lower(), "") for name in _COVERED)
+    parts = (str(node_id), str(at_ms), method, target, *covered, digest)
+    return tuple(text.encode("utf-8", "surrogateescape") for text in parts)

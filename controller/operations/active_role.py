@@ -136,7 +136,7 @@ class ActiveRole:
         self._schedule_noop()
         self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
         self._schedule_pass(_UNCLEAN, self._settings.unclean_election_interval_ms, decide_elect_unclean_leaders)
-        if self.config.tokens.secret is not None:
+        if self.config.tokens.secrets is not None:
             self._schedule_pass(_SWEEP, self._settings.token_sweep_interval_ms, self._sweep_tokens)
 
     def renounced(self) -> None:

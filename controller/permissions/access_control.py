@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.claims import Authentication, RequestClaims
 from quorate.controller.identity.identity import Caller
@@ -37,9 +38,9 @@ class AccessControl:
         self.logins = logins
 
     @classmethod
-    def by_secret(cls, secret: bytes | None) -> AccessControl:
+    def by_secret(cls, secrets: Secrets | None) -> AccessControl:
         """Whoever has the secret may do everything; without one, whoever reaches the port (loopback only)."""
-        return cls(SharedSecretAuthentication(secret))
+        return cls(SharedSecretAuthentication(secrets))
 
     @property
     def is_enforced(self) -> bool:

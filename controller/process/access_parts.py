@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import structlog
-
+from quorate.controller.api.kept_files import KeptFile, Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens
@@ -27,13 +25,10 @@ from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_settings import AccessSettings
 from quorate.controller.process.settings import ControllerSettings
 from quorate.metadata_log.invalid_settings import InvalidSettings
-from quorate.metadata_log.private_files import exposure
+from quorate.metadata_log.private_files import read_private
 from quorate.snapshots.image.image import MetadataImage
 
-log = structlog.get_logger()
-
-#: The file of tokens is looked at this often, when somebody asks.
-_LOOK_S: Final = 1.0
+_TOKENS_SETTING: Final = "access.tokens_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +43,8 @@ class AccessParts:
     seals: Seals | None = None
     #: None: nobody logs in.
     logins: Logins | None = None
+    #: Files that are read again when they have changed, by the settings that name them.
+    kept: dict[str, KeptFile[Any] | None] = field(default_factory=dict)
 
     def over(self, image: Callable[[], MetadataImage]) -> AccessControl:
         """The access control that goes by the ACLs and credentials of this image."""
@@ -63,18 +60,19 @@ class AccessParts:
         )
 
 
-def access_parts(settings: ControllerSettings, cluster_id: str, shared_secret: bytes | None) -> AccessParts:
-    """The parts that the settings ask for. ``shared_secret``: the content of the file that they name.
+def access_parts(settings: ControllerSettings, cluster_id: str, shared_secrets: Secrets | None) -> AccessParts:
+    """The parts that the settings ask for. ``shared_secrets``: those in the file that they name.
 
     Raises:
         InvalidSettings: a file of tokens that cannot be used.
     """
     access = settings.access
     if access.authorizer == "none":
-        return AccessParts(SharedSecretAuthentication(shared_secret or None))
+        return AccessParts(SharedSecretAuthentication(shared_secrets))
     voters = frozenset(voter.id for voter in settings.voters)
-    seals = Seals(shared_secret or b"", settings.node_id, voters, _wall_ms)
-    logins = _logins(access, shared_secret or b"")
+    assert shared_secrets is not None, "the settings ask for it with an authorizer"
+    seals = Seals(shared_secrets, settings.node_id, voters, _wall_ms)
+    logins = _logins(access, shared_secrets)
     super_users = frozenset(access.super_users)
     file = TokensFile(access.tokens_file)
     tokens = file if logins is None else AllTokens((file, logins.tokens))
@@ -85,13 +83,14 @@ def access_parts(settings: ControllerSettings, cluster_id: str, shared_secret: b
         super_users,
         seals,
         logins,
+        {_TOKENS_SETTING: file.file},
     )
 
 
-def _logins(access: AccessSettings, secret: bytes) -> Logins | None:
+def _logins(access: AccessSettings, shared_secrets: Secrets) -> Logins | None:
     if not access.login_mechanisms:
         return None
-    return Logins(secret, access.login_mechanisms, access.login_lifetime_ms, _wall_ms, secrets.token_urlsafe)
+    return Logins(shared_secrets, access.login_mechanisms, access.login_lifetime_ms, _wall_ms, secrets.token_urlsafe)
 
 
 def _wall_ms() -> float:
@@ -107,67 +106,23 @@ class TokensFile:
         Raises:
             InvalidSettings: it cannot be read, others than its owner may use it, or a line is wrong.
         """
-        self._path = path
-        self._clock = clock
-        self._tokens = BearerTokens({})
-        self._generation = 0
-        self._stamp: tuple[int, ...] | None = None
-        self._look_at = clock() + _LOOK_S
-        if path is not None:
-            self._stamp = _stamp(path)
-            self._tokens = _read(path)
+        self.file = None if path is None else KeptFile(path, _TOKENS_SETTING, _read, clock)
 
     @property
     def generation(self) -> int:
-        """See ``FoundTokens``. Looks at the file when that was not done for a second."""
-        if self._path is not None and self._clock() >= self._look_at:
-            self._look(self._path)
-        return self._generation
+        """See ``FoundTokens``."""
+        return 0 if self.file is None else self.file.generation
 
     def find(self, token: str) -> Identity | None:
         """See ``FoundTokens``."""
-        if self._path is not None and self._clock() >= self._look_at:
-            self._look(self._path)
-        return self._tokens.find(token)
-
-    def _look(self, path: Path) -> None:
-        self._look_at = self._clock() + _LOOK_S
-        stamp = _stamp(path)
-        if stamp == self._stamp:
-            return
-        self._stamp = stamp
-        try:
-            self._tokens = _read(path)
-        except InvalidSettings as error:
-            # The old ones hold: whoever makes a mistake in the file must not shut everybody out.
-            log.error("access.tokens_file_refused", error=str(error), kept=len(self._tokens))
-            return
-        self._generation += 1
-        log.info("access.tokens_file_read", tokens=len(self._tokens))
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Another one for another content; None: there is no such file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return None if self.file is None else self.file().find(token)
 
 
 def _read(path: Path) -> BearerTokens:
-    try:
-        with path.open("rb") as opened:
-            if (said := exposure(path, os.fstat(opened.fileno()))) is not None:
-                raise InvalidSettings(f"access.tokens_file {path} {said}")
-            data = opened.read(FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise InvalidSettings(f"access.tokens_file {path} cannot be read: {error.strerror or error}") from error
-    if len(data) > FILE_BYTES_MAX:
-        raise InvalidSettings(f"access.tokens_file {path} has more than {FILE_BYTES_MAX} bytes")
+    data = read_private(path, _TOKENS_SETTING, FILE_BYTES_MAX)
     try:
         return BearerTokens.parse(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidSettings(f"access.tokens_file {path} is no UTF-8 text: byte {error.start}") from error
+        raise InvalidSettings(f"{_TOKENS_SETTING} {path} is no UTF-8 text: byte {error.start}") from error
     except InvalidTokens as error:
-        raise InvalidSettings(f"access.tokens_file {path}: {error}") from error
+        raise InvalidSettings(f"{_TOKENS_SETTING} {path}: {error}") from error

@@ -43,7 +43,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Nod
     controller = still_controller(image, _NOBODY)
     parts = default_parts(_NOBODY, cluster_id)
     # Tokens can be read wherever there are some; the secret would be needed to make one.
-    config = replace(parts.config, tokens=replace(parts.config.tokens, secret=b"none"))
+    config = replace(parts.config, tokens=replace(parts.config.tokens, secrets=lambda: (b"none",)))
     role = ActiveRole(config, parts.role, (), OsRandom(), new_uuid)
     nothing = _NoFiles()
     ids = controller_ids(image, config) - {_NOBODY}

@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
+from quorate.controller.api.kept_files import SHARED_SECRET_SETTING, KeptFile, Secrets, secret_file, shown
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
@@ -40,10 +41,10 @@ from quorate.controller.process.warm_up import warm_up
 from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
-from quorate.metadata_log.private_files import read_secret
 from quorate.quorum.host import QuorumListener
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
+from quorate.quorum.transport.handshake import no_secret
 from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
 
 log = structlog.get_logger()
@@ -52,6 +53,7 @@ log = structlog.get_logger()
 _HTTP_GRACE_S: Final = 2.0
 #: After its start a process leaves the quorum this long to find a leader before it does anything on the side.
 _SETTLED_S: Final = 0.2
+_TOKEN_SECRET: Final = "tokens.secret_key_file"
 
 
 async def run_controller_process(settings: ControllerSettings) -> None:
@@ -118,15 +120,31 @@ async def _work_when_settled(
         tasks.create_task(in_background("certificate watch", certificates.run, faults))
 
 
+class _Secrets(NamedTuple):
+    """Of the controllers. None: the settings name none."""
+
+    shared: KeptFile[tuple[bytes, ...]] | None
+    tokens: KeptFile[tuple[bytes, ...]] | None
+
+    @classmethod
+    def of(cls, settings: ControllerSettings) -> _Secrets:
+        return cls(
+            secret_file(settings.shared_secret_file), secret_file(settings.tokens.secret_key_file, _TOKEN_SECRET)
+        )
+
+    def by_setting(self) -> dict[str, KeptFile[Any] | None]:
+        return {SHARED_SECRET_SETTING: self.shared, _TOKEN_SECRET: self.tokens}
+
+
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
 ) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch]:
     disk = RealDisk(stack.enter_context(spare_descriptors()))
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
-    secret = read_secret(settings.shared_secret_file) if settings.shared_secret_file is not None else None
+    secrets = _Secrets.of(settings)
     files = tls_files(settings, own_certificate_check(directory.meta.cluster_id, settings.node_id))
-    parts = _parts(settings, directory.meta.cluster_id, secret, files)
+    parts = _parts(controller_parts(settings, directory.meta.cluster_id, secrets.tokens, secrets.shared), files)
     agreed = quorum_config(settings, directory)
     storage = NodeStorage.open(disk, directory.log_path, agreed, log_config(settings.log))
     # Whoever has it closes it: the runtime, once there is one, for only that knows when its threads are through.
@@ -134,15 +152,14 @@ async def _start(
     own_storage.callback(storage.close)
     threads = SharedWork(settings.log.checkpoint_work_percent)
 
+    fatal = partial(faults.fatal, f"controller {settings.node_id} must stop")
+
     def join(listener: QuorumListener) -> QuorumRuntime:
         tls = quorum_tls(files, agreed.cluster_id)
-        runtime = QuorumRuntime(agreed, storage, listener, fatal, secret=secret or b"", tls=tls)
+        runtime = QuorumRuntime(agreed, storage, listener, fatal, secrets=secrets.shared or no_secret, tls=tls)
         own_storage.pop_all()
         stack.push_async_callback(runtime.stop)
         return runtime
-
-    def fatal(error: BaseException) -> None:
-        faults.fatal(f"controller {settings.node_id} must stop", error)
 
     def account(controller: QuorumController) -> tuple[AuditReading, Refusals]:
         stack.callback(controller.close)
@@ -155,7 +172,7 @@ async def _start(
         counters=faults.counters,
         background=threads,
         load=lambda reader: load_checkpoint(classify(Path(reader.path))),
-        connect=lambda urls: _client(urls, parts, secret, insecure=settings.access.insecure),
+        connect=lambda urls: _client(urls, parts, secrets.shared, insecure=settings.access.insecure),
         join=join,
         keep_account=account,
     )
@@ -167,13 +184,12 @@ async def _start(
     server = await _listen(assembly.node, settings, files)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
-    return assembly.registrar, assembly.digest_watch, CertificateWatch(files, faults, faults.counters)
+    kept = secrets.by_setting() | parts.access.kept
+    return assembly.registrar, assembly.digest_watch, CertificateWatch(files, faults, faults.counters, kept)
 
 
-def _parts(
-    settings: ControllerSettings, cluster_id: str, secret: bytes | None, files: TlsFiles | None
-) -> ControllerParts:
-    parts = controller_parts(settings, cluster_id, _token_secret(settings), secret)
+def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:
+    """With what this process has."""
     api = replace(parts.api, connections_max=places(parts.api.connections_max))
     return replace(parts, api=api, tls=None if files is None else files.as_client)
 
@@ -184,11 +200,11 @@ async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | No
     return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants)
 
 
-def _client(urls: list[str], parts: ControllerParts, secret: bytes | None, *, insecure: bool) -> ControllerClient:
+def _client(urls: list[str], parts: ControllerParts, secrets: Secrets | None, *, insecure: bool) -> ControllerClient:
     """Of the other controllers: the secret itself is shown where nobody has to know who asks, and else proves it."""
     seals = parts.access.seals
     if seals is None:
-        return ControllerClient(urls, shared_secret=secret, tls=parts.tls, insecure=insecure)
+        return ControllerClient(urls, shared_secret=shown(secrets), tls=parts.tls, insecure=insecure)
     return ControllerClient(urls, seal=seals.seal, tls=parts.tls)
 
 
@@ -196,8 +212,3 @@ def _founded(directory: MetadataDirectory, disk: RealDisk) -> NodeFounding:
     meta, bootstrap = directory.meta, directory.bootstrap(disk)
     records = () if bootstrap is None else bootstrap_records(bootstrap, f"{directory.path}/{BOOTSTRAP_NAME}")
     return NodeFounding(meta.cluster_id, meta.generation, directory.is_short_of_space, records)
-
-
-def _token_secret(settings: ControllerSettings) -> bytes | None:
-    key_file = settings.tokens.secret_key_file
-    return None if key_file is None else read_secret(key_file, "tokens.secret_key_file")

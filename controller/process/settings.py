@@ -205,7 +205,8 @@ class TokenSettings(Group):
     secret_key_file: Path | None = None
     """File with the secret that tokens are made with, the same on all controllers and brokers (Kafka's
     delegation.token.secret.key): at least 32 characters, for its owner alone (mode 600). Whoever has it can make up a
-    token; unset: there are none."""
+    token. Tokens that were made with a secret in a second line are known, too; read again as `shared_secret_file`.
+    Unset: there are none."""
     max_lifetime_ms: int = Field(default=7 * 24 * 3_600_000, ge=1, le=2**50)
     """A token cannot be renewed beyond this age (Kafka's delegation.token.max.lifetime.ms)."""
     renew_period_ms: int = Field(default=24 * 3_600_000, ge=1, le=2**50)
@@ -337,6 +338,8 @@ class ControllerSettings(BaseSettings):
     shared_secret_file: Path | None = None
     """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
     least 32 characters, the same on all nodes, for its owner alone (mode 600; root's may be lent to a group with 640).
+    A second line is a secret that is believed, too, while one takes the place of the other. When the file has changed
+    it is read again within a second; a wrong one is not used.
     Addresses beyond loopback need it, TLS and an authorizer (see `access.insecure`)."""
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
     brokers: BrokerSessionSettings = Field(default_factory=BrokerSessionSettings)

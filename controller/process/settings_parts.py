@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
@@ -29,15 +30,15 @@ QUORUM_LISTENER, HTTP_LISTENER = "CONTROLLER", "HTTP"
 
 
 def controller_parts(
-    settings: ControllerSettings, cluster_id: str, token_secret: bytes | None, shared_secret: bytes | None
+    settings: ControllerSettings, cluster_id: str, token_secrets: Secrets | None, shared_secrets: Secrets | None
 ) -> ControllerParts:
-    """The parts that ``assemble`` needs. The secrets: the contents of the files that the settings name.
+    """The parts that ``assemble`` needs. The secrets: those in the files that the settings name.
 
     Raises:
         InvalidSettings: a policy that cannot be loaded, or a file of tokens that cannot be used.
     """
     return ControllerParts(
-        config=_controller_config(settings, cluster_id, token_secret),
+        config=_controller_config(settings, cluster_id, token_secrets),
         role=_role_settings(settings),
         limits=ControllerLimits(settings.limits.queue_length_max, settings.limits.uncommitted_bytes_max),
         checkpoints=CheckpointLimits(settings.log.checkpoint_bytes, settings.log.checkpoint_interval_ms),
@@ -46,7 +47,7 @@ def controller_parts(
         urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
         default_min_isr=settings.topics.min_insync_replicas,
-        access=access_parts(settings, cluster_id, shared_secret),
+        access=access_parts(settings, cluster_id, shared_secrets),
     )
 
 
@@ -77,8 +78,10 @@ def log_config(settings: LogSettings) -> LogConfig:
     return LogConfig(settings.segment_bytes, settings.resident_bytes)
 
 
-def _controller_config(settings: ControllerSettings, cluster_id: str, token_secret: bytes | None) -> ControllerConfig:
-    """The config that decisions depend on. ``token_secret``: the content of the file of ``tokens.secret_key_file``.
+def _controller_config(
+    settings: ControllerSettings, cluster_id: str, token_secrets: Secrets | None
+) -> ControllerConfig:
+    """The config that decisions depend on. ``token_secrets``: those in the file of ``tokens.secret_key_file``.
 
     Raises:
         InvalidSettings: a policy that cannot be loaded.
@@ -97,7 +100,7 @@ def _controller_config(settings: ControllerSettings, cluster_id: str, token_secr
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,
         voter_ids=frozenset(voter.id for voter in settings.voters),
         policies=load_policies(settings.policies),
-        tokens=TokenConfig(token_secret, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
+        tokens=TokenConfig(token_secrets, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
     )
 
 

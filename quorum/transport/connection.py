@@ -33,9 +33,8 @@ class ConnectionOwner(Protocol):
     def config(self) -> QuorumConfig:
         """Of the node."""
 
-    @property
-    def secret(self) -> bytes:
-        """Shared by all voters."""
+    def secrets(self) -> tuple[bytes, ...]:
+        """Those that prove a voter at the moment; the first is the one that this node proves."""
 
     @property
     def tls(self) -> QuorumTls | None:
@@ -80,6 +79,8 @@ class PeerConnection(asyncio.Protocol):
         self._own_hello = b""
         self._peer_hello = b""
         self.hello: Hello | None = None
+        #: The secret that is proved on this connection: of those that this node believes, whoever dials says which.
+        self._secret = b""
         self.is_open = False
         self.is_established = False
         self._tls = None if owner.tls is None else TlsChannel(owner.tls, is_server=dialled is None)
@@ -283,14 +284,21 @@ class PeerConnection(asyncio.Protocol):
         self.hello = hello
         self._peer_hello = frame
         if not self.is_accepted:
+            self._secret = self._owner.secrets()[0]
             self._prove()
 
     def _prove(self) -> None:
-        self.send(proof(self._owner.secret, self._own_hello, self._peer_hello))
+        self.send(proof(self._secret, self._own_hello, self._peer_hello))
+
+    def _is_proof_of(self, secret: bytes, frame: bytes) -> bool:
+        return secrets.compare_digest(frame, proof(secret, self._peer_hello, self._own_hello))
 
     def _on_proof(self, frame: bytes) -> None:
-        if not secrets.compare_digest(frame, proof(self._owner.secret, self._peer_hello, self._own_hello)):
+        believed = self._owner.secrets() if self.is_accepted else (self._secret,)
+        proved = [secret for secret in believed if self._is_proof_of(secret, frame)]
+        if not proved:
             raise HandshakeRefused("the shared secret differs")
+        self._secret = proved[0]
         assert self.hello is not None
         if self.is_accepted:
             self._prove()  # also to one of an older generation: by nothing else would it believe that it is

@@ -3,12 +3,14 @@
 Each side sends a hello with a nonce, then an HMAC over the other's nonce and both hellos. So nobody without the
 secret is listened to, and a recorded handshake is of no use. Whoever dials proves first: one who does not know the
 secret is given no proof to guess it by. Without a secret the key is empty, and nodes bind to loopback only.
+While one secret takes the place of another both are believed, and the answer proves the one that whoever dialled has.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -21,6 +23,8 @@ from quorate.quorum.errors import HandshakeRefused, Superseded
 from quorate.quorum.messages.outbox import Channel
 
 NONCE_BYTES: Final = 16
+#: Gives the secrets that are believed at the moment, at least one; the first is the one that this node proves.
+Secrets = Callable[[], tuple[bytes, ...]]
 _FIELDS: Final = 9
 
 
@@ -125,6 +129,11 @@ def check_generation(config: QuorumConfig, hello: Hello) -> None:
         )
 
 
+def no_secret() -> tuple[bytes, ...]:
+    """``Secrets`` of nodes that share none."""
+    return (b"",)
+
+
 def proof(secret: bytes, sender: bytes, receiver: bytes) -> bytes:
     """The proof that the sender knows the secret; both arguments are whole hello frames, the receiver's with the nonce
     to answer.
@@ -132,11 +141,11 @@ def proof(secret: bytes, sender: bytes, receiver: bytes) -> bytes:
     return hmac.new(secret, receiver + sender, hashlib.sha256).digest()
 
 
-def check_binding(host: str, secret: bytes) -> None:
-    """Refuse to listen on anything but loopback without a secret.
+def check_binding(host: str, secrets: Iterable[bytes]) -> None:
+    """Refuse to listen on anything but loopback without a secret, or where none may prove just as well.
 
     Raises:
         InvalidQuorumConfig: names the address.
     """
-    if not secret and not is_loopback(host):
+    if not all(secrets) and not is_loopback(host):
         raise InvalidQuorumConfig(f"listening on {host} needs a shared secret; without one only loopback is allowed")

@@ -20,7 +20,14 @@ from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.closed_log import ClosedLog
 from quorate.quorum.transport.connection import PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
-from quorate.quorum.transport.handshake import NONCE_BYTES, check_binding, encode_hello, own_hello
+from quorate.quorum.transport.handshake import (
+    NONCE_BYTES,
+    Secrets,
+    check_binding,
+    encode_hello,
+    no_secret,
+    own_hello,
+)
 from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.tls import QuorumTls
 
@@ -62,10 +69,10 @@ class PeerTransport:
     """See the module."""
 
     def __init__(
-        self, config: QuorumConfig, owner: TransportOwner, secret: bytes = b"", tls: QuorumTls | None = None
+        self, config: QuorumConfig, owner: TransportOwner, secrets: Secrets = no_secret, tls: QuorumTls | None = None
     ) -> None:
         self.config = config
-        self.secret = secret
+        self.secrets = secrets
         self.tls = tls
         self._owner = owner
         self._server: asyncio.Server | None = None
@@ -94,7 +101,7 @@ class PeerTransport:
             InvalidQuorumConfig: no secret, and not loopback. OSError: the address is taken.
         """
         own = next(voter for voter in self.config.voters if voter.node_id == self.config.node_id)
-        check_binding(own.host, self.secret)
+        check_binding(own.host, self.secrets())
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: PeerConnection(self, None), own.host, own.port)
         connect_timeout = self.config.timing.connect_timeout

@@ -68,10 +68,9 @@ def broker(
     if imported:
         given.append("is_imported=true")
     settings = load_settings(BrokerSettings, config, [*(overrides or ()), *given])
-    secret = settings.load_secret()
     configure_log(settings.logging.level, settings.logging.format)
     try:
-        ended = uvloop.run(run_broker_process(settings, secret))
+        ended = uvloop.run(run_broker_process(settings))
     except NotCaughtUp as error:
         sys.stderr.write(f"quorate: {error}\n")
         raise typer.Exit(exit_codes.UNREACHABLE) from error

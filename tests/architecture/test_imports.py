@@ -39,6 +39,7 @@ SHELLS = {
     "quorate.broker.worker": "is a part of an asyncio program",
     "quorate.controller.access.host_names": "asks the system's name service",
     "quorate.controller.api.request_ids": "makes names that no other process makes",
+    "quorate.controller.api.kept_files": "reads files, and looks whether they changed",
     "quorate.controller.api.sockets": "options of sockets",
     "quorate.controller.api.tls_contexts": "names what TLS is spoken with",
     "quorate.controller.api.tls_entrance": "listens, and speaks TLS",

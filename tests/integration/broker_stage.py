@@ -92,7 +92,8 @@ async def playing(
     files = settings.tls.load()
     async with on_this_machine(settings, None, files) as machine, aiohttp.ClientSession() as session:
         environment = replace(machine, machine=seeded_machine())
-        assembly = assemble(settings, environment, publishers, replicas, own_secret)
+        secrets = None if own_secret is None else lambda: (own_secret,)
+        assembly = assemble(settings, environment, publishers, replicas, secrets)
         host, http = assembly.host, assembly.http
         watch(lambda: host.publishers.image)
         endpoint = await http.start("127.0.0.1", port, *tls_of_http(settings, files))

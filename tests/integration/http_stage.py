@@ -376,7 +376,7 @@ async def stage(
     tls: SpokenTls = NO_TLS,
 ) -> AsyncIterator[Stage]:
     """Controllers 1 to ``count_``, each with its ``access``; the active one has completed its activation."""
-    by_secret = AccessParts(SharedSecretAuthentication(shared_secret))
+    by_secret = AccessParts(SharedSecretAuthentication(None if shared_secret is None else lambda: (shared_secret,)))
     quorum = InstantQuorum()
     peers: dict[int, Peer] = {}
     trusted = tls.as_client() if tls.as_client else True

@@ -118,9 +118,9 @@ class LoginServers:
 
 def access_of(file: Path, node_id: int, clock: WallClock) -> AccessParts:
     """The access control of a controller with this file of tokens, at which users log in."""
-    seals = Seals(SECRET, node_id, VOTERS, clock)
+    seals = Seals(lambda: (SECRET,), node_id, VOTERS, clock)
     numbers = count(node_id * 1_000_000)
-    logins = Logins(SECRET, tuple(HASHES), LIFETIME_MS, clock, lambda: f"server{next(numbers)}")
+    logins = Logins(lambda: (SECRET,), tuple(HASHES), LIFETIME_MS, clock, lambda: f"server{next(numbers)}")
     tokens = AllTokens((TokensFile(file), logins.tokens))
     certificates = CertificateIdentities(CLUSTER_ID, PrincipalMapping())
     authentication = IdentityAuthentication(tokens, certificates, seals, frozenset())

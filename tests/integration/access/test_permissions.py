@@ -53,7 +53,7 @@ def token(principal: str) -> str:
 
 def access_of(file: Path, node_id: int) -> AccessParts:
     """The access control of a controller with this file of tokens."""
-    seals = Seals(SECRET, node_id, VOTERS, lambda: 0.0)
+    seals = Seals(lambda: (SECRET,), node_id, VOTERS, lambda: 0.0)
     authentication = IdentityAuthentication(TokensFile(file), CERTIFICATES, seals, frozenset({"User:gateway"}))
     return AccessParts(authentication, Authorizer(super_users=SUPER_USERS), SUPER_USERS, seals)
 
@@ -304,7 +304,8 @@ async def test_sealed_request_with_another_body_is_refused(tmp_path: Path) -> No
     async with guarded(tmp_path) as g:
         sent = {HOPS: "1", CLIENT: "10.1.1.1", PRINCIPAL: "User:root", IDENTITY: "token"}
         body = json.dumps({"topics": [{"name": "a", "count": 2}]}).encode()
-        sent["Authorization"] = Seals(SECRET, 3, VOTERS, lambda: 0.0).seal("POST", "/v1/topics/partitions", sent, body)
+        third = Seals(lambda: (SECRET,), 3, VOTERS, lambda: 0.0)
+        sent["Authorization"] = third.seal("POST", "/v1/topics/partitions", sent, body)
         sent["Content-Type"] = "application/json"
         for data, status in ((body.replace(b"2", b"9"), 401), (body, 200)):
             url = g.stage.members[1].url + "/v1/topics/partitions"
@@ -334,7 +335,7 @@ async def test_nodes_compare_their_states_by_what_they_are(tmp_path: Path) -> No
     async with guarded(tmp_path) as g:
         url, state = g.stage.members[1].url, digest_image(g.stage.members[1].controller.stable)
         offset = g.stage.members[1].controller.applied_offset
-        seal = Seals(SECRET, 2, VOTERS, lambda: 0.0).seal
+        seal = Seals(lambda: (SECRET,), 2, VOTERS, lambda: 0.0).seal
         async with (
             ControllerClient([url], seal=seal) as controller,
             ControllerClient([url], shared_secret=token("Broker:11").encode()) as broker,

@@ -80,8 +80,8 @@ async def two(low: QuorumTls | None, high: QuorumTls | None) -> AsyncIterator[Tw
     through = await link.start()
     nodes = {1: Node(), 2: Node()}
     transports = {
-        1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), nodes[1], SECRET, low),
-        2: PeerTransport(config(2, {1: through, 2: ports[1]}), nodes[2], SECRET, high),
+        1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), nodes[1], lambda: (SECRET,), low),
+        2: PeerTransport(config(2, {1: through, 2: ports[1]}), nodes[2], lambda: (SECRET,), high),
     }
     try:
         for transport in transports.values():

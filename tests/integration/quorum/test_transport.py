@@ -59,7 +59,7 @@ async def alone(http_url: str = "", **limits: int) -> AsyncIterator[tuple[Node, 
     """Node 1, which is dialled by nobody but strangers."""
     node = Node()
     known = replace(config(1, dict(zip((1, 2), free_ports(2), strict=True)), **limits), http_url=http_url)
-    transport = PeerTransport(known, node, SECRET)
+    transport = PeerTransport(known, node, lambda: (SECRET,))
     await transport.start()
     try:
         yield node, transport
@@ -75,8 +75,8 @@ async def pair() -> AsyncIterator[Pair]:
     through = await proxy.start()
     low, high = Node(), Node()
     transports = {
-        1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), low, SECRET),
-        2: PeerTransport(config(2, {1: through, 2: ports[1]}), high, SECRET),
+        1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), low, lambda: (SECRET,)),
+        2: PeerTransport(config(2, {1: through, 2: ports[1]}), high, lambda: (SECRET,)),
     }
     made = Pair(low, high, transports, proxy)
     try:
@@ -349,7 +349,7 @@ async def test_keeper_of_connections_that_fails_is_told_to_its_owner(
 
     monkeypatch.setattr(*((PeerHost, "current", fail) if part == "current" else (SilenceWatch, "look", fail)))
     node = Node()
-    transport = PeerTransport(config(2, dict(zip((1, 2), free_ports(2), strict=True))), node, SECRET)
+    transport = PeerTransport(config(2, dict(zip((1, 2), free_ports(2), strict=True))), node, lambda: (SECRET,))
     await transport.start()
     try:
         await eventually(_is(lambda: bool(node.errors)), "the owner is told")

@@ -8,7 +8,26 @@ from pathlib import Path
 import pytest
 
 from quorate.metadata_log.invalid_settings import InvalidSettings
-from quorate.metadata_log.private_files import read_secret
+from quorate.metadata_log.private_files import read_secret, read_secrets
+
+OLD, NEW = b"the old secret, 32 characters ..", b"the new secret, 32 characters ..!"
+
+
+def written(path: Path, *lines: bytes) -> Path:
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    path.chmod(0o600)
+    return path
+
+
+def test_first_line_is_shown_and_both_are_believed(tmp_path: Path) -> None:
+    path = written(tmp_path / "secret", NEW, b"", b"  " + OLD + b"\r")
+    assert (read_secret(path), read_secrets(path)) == (NEW, (NEW, OLD))
+
+
+@pytest.mark.parametrize("lines", [(OLD, NEW, OLD), (OLD, b"short"), ()], ids=["three", "a short one", "none"])
+def test_other_numbers_of_secrets_and_half_a_secret_are_refused(tmp_path: Path, lines: tuple[bytes, ...]) -> None:
+    with pytest.raises(InvalidSettings, match="or two such lines while one replaces the other"):
+        read_secrets(written(tmp_path / "secret", *lines))
 
 
 def test_secret_that_no_header_can_carry_is_refused(tmp_path: Path) -> None:

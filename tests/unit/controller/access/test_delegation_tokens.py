@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,7 +45,7 @@ from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 SECRET = b"the controllers' own"
-CONFIG = TokenConfig(SECRET, max_lifetime_ms=10_000, renew_period_ms=3_000)
+CONFIG = TokenConfig(lambda: (SECRET,), max_lifetime_ms=10_000, renew_period_ms=3_000)
 NOW = 1_700_000_000_000
 ANA, BOB, EVE, NOBODY = "User:ana", "User:bob", "User:eve", "User:ANONYMOUS"
 BY_BOB: dict[str, Any] = {"renewers": [{"principal_type": "User", "principal_name": "bob"}]}
@@ -240,7 +241,19 @@ def test_tokens_of_an_imported_log_are_found_and_forgotten_ones_are_not_kept() -
     assert fresh.find(image, hmacs[5]) is None, "it was known, and its token is gone"
     assert fresh.find(image, bytes(64)) is None
     assert fresh.find(image, hmacs[0]) is not None
-    assert len(fresh._hmacs) == len(fresh._ids) == 1
+    assert len(fresh._looked_at) == len(fresh._ids) == 1
+
+
+def test_token_is_known_as_long_as_the_secret_it_was_made_with_is_believed() -> None:
+    other, made = b"another one", {}
+    for secret in (SECRET, other):
+        tokens = Tokens(replace(CONFIG, secrets=lambda: (secret,)))  # noqa: B023  # asked in this turn alone
+        made[secret] = tokens.create()[0].hmac, tokens.cluster.image.delegation_tokens.tokens
+    believed: tuple[bytes, ...] = ()
+    known = TokensByHmac(replace(CONFIG, secrets=lambda: believed))
+    for believed in ((SECRET,), (SECRET, other), (other, SECRET), (other,), (SECRET,)):
+        for secret, (given, image) in made.items():
+            assert (known.find(image, given) is not None) is (secret in believed)
 
 
 def test_description_has_pages_and_owners_and_no_hmac() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.logins import FinishedLogin, Logins
 from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.credentials import ServerCredential
@@ -33,7 +34,11 @@ class LoginStage:
 
     def controller(self, secret: bytes, mechanisms: tuple[str, ...] = tuple(HASHES)) -> Logins:
         """One more, perhaps of another quorum."""
-        made = Logins(secret, mechanisms, LIFETIME_MS, lambda: self.now_ms, lambda: f"nonce{next(self._numbers)}")
+        return self.believing(lambda: (secret,), mechanisms)
+
+    def believing(self, secrets: Secrets, mechanisms: tuple[str, ...] = tuple(HASHES)) -> Logins:
+        """One more, whose secrets may change."""
+        made = Logins(secrets, mechanisms, LIFETIME_MS, lambda: self.now_ms, lambda: f"nonce{next(self._numbers)}")
         made.credentials.follow(lambda: self.image)
         return made
 

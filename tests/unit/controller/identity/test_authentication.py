@@ -25,7 +25,7 @@ CERTIFIED_CONTROLLER = Identity("Controller:2", "certificate", NodeIdentity("con
 TOKENS = {"a" * 43: ANA, "g" * 43: GATEWAY, "b" * 43: BROKER}
 HOST = {"Host": "localhost:1"}
 CERTIFICATES = CertificateIdentities(CLUSTER, PrincipalMapping())
-SEALS = Seals(b"s" * 32, 1, frozenset({1, 2, 3}), lambda: 0.0)
+SEALS = Seals(lambda: (b"s" * 32,), 1, frozenset({1, 2, 3}), lambda: 0.0)
 
 
 class Tokens:

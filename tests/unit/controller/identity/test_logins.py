@@ -14,7 +14,7 @@ from quorate.controller.scram.errors import ScramError, ScramFailure
 from quorate.controller.scram.http_fields import HttpStep
 from quorate.controller.scram.messages import server_first
 from quorate.metadata_log.errors import Overloaded
-from tests.unit.controller.identity.login_stage import LIFETIME_MS, LoginStage
+from tests.unit.controller.identity.login_stage import LIFETIME_MS, SECRET, LoginStage
 from tests.unit.controller.scram.exchanges import MECHANISM
 
 ANA = Identity("User:ana", "scram")
@@ -99,6 +99,23 @@ def test_state_of_another_exchange_quorum_or_user_ends_none() -> None:
     with pytest.raises(ScramFailure):
         s.controllers[0].finish(last._replace(mechanism="SCRAM-SHA-512"))
     assert s.controllers[0].finish(last).login.name == "ana"
+
+
+def test_exchange_and_token_live_as_long_as_their_secret_is_believed() -> None:
+    s, believed = LoginStage(), [SECRET]
+    changing = s.believing(lambda: tuple(believed))
+    last, generation = s.begin()[1], changing.tokens.generation
+    believed[:] = [b"another secret", SECRET]
+    token = changing.finish(last).token  # made with the new one
+    assert [one.tokens.find(token) for one in (changing, s.controllers[0])] == [ANA, None]
+    old = s.log_in().token
+    assert changing.tokens.find(old) == ANA
+    between = changing.tokens.generation
+    believed[:] = [b"another secret"]
+    assert [changing.tokens.find(one) for one in (old, token)] == [None, ANA]
+    assert generation < between < changing.tokens.generation
+    with pytest.raises(ScramFailure, match="no controller of this quorum made"):
+        changing.finish(s.begin()[1])
 
 
 @pytest.mark.parametrize("change", ["another password", "removed"])

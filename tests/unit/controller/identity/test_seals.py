@@ -12,7 +12,7 @@ from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.keys import derived_key
 from quorate.controller.identity.seals import VALID_MS, Seals
 
-SECRET = b"the secret of the quorum, 32 characters"
+SECRET, OTHER = b"the secret of the quorum, 32 characters", b"the next secret of the quorum"
 SENT = {
     headers.HOPS: "1",
     headers.CLIENT: "10.0.0.7",
@@ -33,7 +33,7 @@ class Clock:
 
 
 def seals(node_id: int = 1, secret: bytes = SECRET, clock: Clock | None = None) -> Seals:
-    return Seals(secret, node_id, frozenset({1, 2, 3}), clock or Clock())
+    return Seals(lambda: (secret,), node_id, frozenset({1, 2, 3}), clock or Clock())
 
 
 def claims(sent: Mapping[str, str], method: str = "POST", target: str = "/v1/topics?a=b") -> RequestClaims:
@@ -63,6 +63,27 @@ def test_seal_does_not_hold_where_a_header_was_changed_or_left_out(name: str, va
 def test_seal_does_not_hold_for_another_request(method: str, target: str) -> None:
     with pytest.raises(NoAccess, match="no controller's"):
         seals().check(claims(sealed(seals()), method, target))
+
+
+def test_seal_is_made_with_the_first_secret_and_believed_with_each() -> None:
+    believed = [SECRET]
+    ours = Seals(lambda: tuple(believed), 1, frozenset({1, 2, 3}), Clock())
+    sent = sealed(seals(2))
+    for believed[:], is_believed, is_made in (
+        ([SECRET, OTHER], True, True),
+        ([OTHER, SECRET], True, False),
+        ([OTHER], False, False),
+    ):
+        assert _is_believed(ours, sent) is is_believed
+        assert _is_believed(seals(2), sealed(ours)) is is_made
+
+
+def _is_believed(by: Seals, sent: Mapping[str, str]) -> bool:
+    try:
+        by.check(claims(sent))
+    except NoAccess:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("other", [seals(4), seals(secret=SECRET + b"!")], ids=["no voter", "another secret"])

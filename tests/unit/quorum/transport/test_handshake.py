@@ -82,10 +82,10 @@ def test_proof_depends_on_secret_and_both_sides() -> None:
 
 @pytest.mark.parametrize(("host", "secret"), [("127.0.0.1", b""), ("::1", b""), ("localhost", b""), ("0.0.0.0", b"s")])
 def test_binding_to_loopback_or_with_a_secret_is_allowed(host: str, secret: bytes) -> None:
-    check_binding(host, secret)
+    check_binding(host, (secret,))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "::", "controller.example"])
 def test_binding_elsewhere_without_a_secret_is_refused(host: str) -> None:
     with pytest.raises(InvalidQuorumConfig, match="shared secret"):
-        check_binding(host, b"")
+        check_binding(host, (b"",))
