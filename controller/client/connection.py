@@ -238,6 +238,14 @@ class Authorizing(Protocol):
         """It was refused: a token may end before its time, as when the password is changed."""
 
 
+def is_silence(error: NotSent) -> bool:
+    """Whether nothing takes a connection there. Else somebody does, who speaks something else, or whom this client does
+    not trust, or who does not trust this client.
+    """
+    cause = error.__cause__
+    return not isinstance(error, NotAController) and (cause is None or refusal_by_tls(cause) is None)
+
+
 class Connection:
     """One controller. The session is its owner's, who makes it when the first request asks for it."""
 

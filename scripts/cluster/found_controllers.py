@@ -10,7 +10,7 @@ from typing import Final
 from quorate.controller.api.resources import StatusReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
+from quorate.controller.client.connection import NoAnswer, NotSent, controller_url, is_silence
 from quorate.metadata_log.errors import ApiError
 
 #: A controller that takes a connection and is slow to answer runs all the same.
@@ -52,7 +52,7 @@ def ask_each(
 async def _ask(client: ControllerClient, url: str) -> FoundController:
     try:
         return FoundController(url, await client.status_of(url, _TIMEOUT_MS))
-    except NotSent:
-        return FoundController(url, None)
+    except NotSent as error:
+        return FoundController(url, None, "" if is_silence(error) else str(error))
     except (ApiError, NoAnswer) as error:
         return FoundController(url, None, str(error) or type(error).__name__)

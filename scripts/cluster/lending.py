@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.control import Act, LocalControl
 from quorate.scripts.cluster.local import LocalCluster
@@ -336,8 +337,8 @@ def _names(nodes: Sequence[LocalNode]) -> list[str]:
 class LentCluster(WatchedCluster):
     """A cluster whose processes are lent."""
 
-    def __init__(self, members: Members, control: RemoteControl) -> None:
-        super().__init__(members)
+    def __init__(self, members: Members, control: RemoteControl, tls: TlsContexts | None = None) -> None:
+        super().__init__(members, tls=tls)
         self._control = control
 
     def require_there(self) -> None:

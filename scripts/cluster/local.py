@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from quorate.controller.api.tls_files import TlsPaths
+from quorate.scripts.certificates.local_files import ADMIN_PRINCIPAL, SECRET_NAME, admin_tls, node_paths
 from quorate.scripts.cluster.making import controller_directory, logs_directory
 from quorate.scripts.cluster.members import Members
 from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from quorate.scripts.cluster.ports import LOOPBACK
 from quorate.scripts.cluster.process import ManagedProcess, ProcessFailed
-from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings
+from quorate.scripts.cluster.settings_text import ControllerSettingsText, VoterSettings, tls_group, toml_text
 from quorate.scripts.cluster.watched import WatchedCluster
 
 #: A broker whose partitions nobody takes over leaves by itself after 30 s (``lifecycle.shutdown_timeout_ms``).
@@ -50,7 +52,7 @@ class LocalCluster(WatchedCluster):
         That is as long as a majority of the controllers is left, or somebody starts them again (``restarts``); else
         their end is a failure of the whole.
         """
-        super().__init__(plan.members)
+        super().__init__(plan.members, tls=admin_tls(directory) if plan.is_secured else None)
         self.is_import = plan.is_import
         self._tell_lost = tell_lost
         self.restarts = restarts
@@ -141,12 +143,7 @@ class LocalCluster(WatchedCluster):
         groups = {"quorum": {"kraft_version": str(self.plan.kraft_version)}}
         if self.plan.is_import:
             groups["brokers"] = {"sessions_begin_with_heartbeat": "true"}
-        directory = controller_directory(self.directory, controller)
-        return str(
-            ControllerSettingsText(
-                controller.id, self.plan.cluster_id, directory, voter_settings(self.plan), groups=groups
-            )
-        )
+        return str(controller_settings(self.directory, self.plan, controller, groups))
 
     def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
         """A process that plays brokers on this cluster; not one of its own unless the plan has it."""
@@ -154,17 +151,52 @@ class LocalCluster(WatchedCluster):
         arguments = ["-m", "quorate.scripts.cli", "broker", "--ids", ",".join(map(str, brokers.ids))]
         arguments += ["--controllers", ",".join(self.plan.controller_urls)]
         last_run = (self.directory / f"{name}.json").resolve()
-        settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run), **self.options.broker}
+        settings = {"HTTP__PORT": str(brokers.http_port), "LAST_RUN_FILE": str(last_run)}
         if brokers.is_twin:
             settings["IS_IMPORTED"] = "true"
         elif brokers.racks:
             settings["RACKS"] = ",".join(rack or "" for rack in brokers.racks)
+        if self.plan.is_secured:
+            settings |= _broker_tls(node_paths(self.directory, name))
         twins = [one for one in self.plan.brokers if one.is_twin]
         if twins:
             # Their registrations say where they were: who is to follow them, or be followed, must be told.
             settings["PEERS"] = ",".join(f"{id_}@{LOOPBACK}:{one.http_port}" for one in twins for id_ in one.ids)
-        extra = {f"QUORATE_BROKER_{key}": value for key, value in settings.items()}
+        extra = {f"QUORATE_BROKER_{key}": value for key, value in {**settings, **self.options.broker}.items()}
         return ManagedProcess(name, arguments, self._log_path(name), extra)
+
+
+def controller_settings(
+    directory: Path,
+    plan: ClusterPlan,
+    controller: PlannedController,
+    groups: Mapping[str, Mapping[str, str]] | None = None,
+) -> ControllerSettingsText:
+    """The settings of a controller of a plan.
+
+    Args:
+        groups: of its settings, besides those that follow from the plan.
+    """
+    own = controller_directory(directory, controller)
+    said = {name: dict(values) for name, values in (groups or {}).items()}
+    secret_file = None
+    if plan.is_secured:
+        secret_file = (directory / SECRET_NAME).resolve()
+        said |= tls_group(node_paths(directory, f"controller-{controller.id}"))
+        # Who asks as its administrator may ask in anybody's name: so ACLs are tried.
+        admin = f"[{toml_text(ADMIN_PRINCIPAL)}]"
+        said["access"] = {"authorizer": toml_text("acl"), "super_users": admin, "proxies": admin}
+    return ControllerSettingsText(controller.id, plan.cluster_id, own, voter_settings(plan), secret_file, said)
+
+
+def _broker_tls(paths: TlsPaths) -> dict[str, str]:
+    """Nobody is let in without a certificate: whoever has one may let log directories fail, too."""
+    return {
+        "TLS__CERT_FILE": str(paths.cert_file),
+        "TLS__KEY_FILE": str(paths.key_file),
+        "TLS__CA_FILES": ",".join(map(str, paths.ca_files)),
+        "TLS__CLIENT_AUTH": "required",
+    }
 
 
 def voter_settings(plan: ClusterPlan) -> tuple[VoterSettings, ...]:

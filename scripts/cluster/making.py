@@ -21,6 +21,7 @@ from quorate.metadata_log.directory.quorum_state import QuorumState
 from quorate.metadata_log.directory.reader import LogFile, find_files
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import Uuid, uuid_from_text
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, SECRET_NAME
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from quorate.scripts.cluster.plan import (
     PLAN_NAME,
@@ -81,10 +82,13 @@ def make_fresh(
     controller_count: int,
     broker_count: int,
     approve: Approve = lambda plan: None,
+    *,
+    is_secured: bool = False,
 ) -> ClusterPlan:
     """A new cluster, empty but for the features that Kafka 4.3.1 starts with.
 
     Args:
+        is_secured: whether it gets certificates, and lets in whom it knows by them.
         approve: called before anything is written; what it raises keeps the cluster from being made.
 
     Raises:
@@ -96,7 +100,7 @@ def make_fresh(
         PlannedBrokers(ids=(FIRST_BROKER_ID + n,), http_port=ports.take(), racks=(racks[n % len(racks)],))
         for n in range(broker_count)
     )
-    plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers)
+    plan = ClusterPlan(cluster_id=new_id(), controllers=controllers, brokers=brokers, is_secured=is_secured)
     approve(plan)
     make_planned(directory, plan)
     return plan
@@ -119,12 +123,14 @@ def make_twin(
     brokers: str,
     tell: TellPassedOver = lambda passed_over: None,
     approve: Approve = lambda plan: None,
+    *,
+    is_secured: bool = False,
 ) -> ClusterPlan:
     """A cluster that starts from another one's metadata, under a new cluster id; a checkpoint passed over stays behind.
 
     Args:
         brokers: which of the imported brokers are played: ``live`` (not fenced), ``all`` or ``none``.
-        approve: as for ``make_fresh``; the source was read by then, and is read once more afterwards.
+        approve, is_secured: as for ``make_fresh``; the source was read by then, and is read once more afterwards.
 
     Raises:
         ClusterError: the directory holds something else, or the source has no state to start from.
@@ -142,6 +148,7 @@ def make_twin(
         kraft_version=image.kraft.version,
         source_cluster_id=source_cluster_id(source),
         source=str(source.resolve()),
+        is_secured=is_secured,
     )
     approve(plan)
     epoch = max(image.provenance.epoch, state.leader_epoch if state is not None else 0)
@@ -249,11 +256,25 @@ def _write(directory: Path, plan: ClusterPlan, format_plan: Callable[[PlannedCon
     for controller in plan.controllers:
         path = making / controller_directory(directory, controller).name
         format_directory(disk, str(path), format_plan(controller))
-    for controller in plan.controllers:
-        target = controller_directory(directory, controller)
-        os.rename(making / target.name, target)
+    make_certificates(making, plan)
+    for path in making.iterdir():
+        os.rename(path, directory / path.name)
     making.rmdir()
     plan.save(directory)
+
+
+def make_certificates(directory: Path, plan: ClusterPlan) -> None:
+    """Make certificates and a secret for a cluster that is secured, and nothing for another.
+
+    Raises:
+        CertificateError: there is something already. OSError: the disk failed.
+    """
+    if plan.is_secured:
+        # Of use to few who import this module, and slow to load.
+        from quorate.scripts.certificates.local_authority import make_local
+
+        controllers = (one.id for one in plan.controllers)
+        make_local(directory, plan.cluster_id, controllers, (one.ids for one in plan.brokers))
 
 
 def _clear_leftovers(directory: Path) -> None:
@@ -294,7 +315,7 @@ def require_ours(directory: Path) -> set[str]:
         ClusterError: one of them is no part of a cluster.
     """
     names = {path.name for path in directory.iterdir()}
-    known = (_MAKING, _LOGS, SOCKET_NAME)
+    known = (_MAKING, _LOGS, SOCKET_NAME, CERTIFICATES_NAME, SECRET_NAME)
     ours = (_CONTROLLER_PREFIX, _BROKER_PREFIX, PLAN_NAME)
     foreign = {n for n in names if n not in known and not n.startswith(ours)}
     if foreign:

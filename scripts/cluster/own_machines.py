@@ -16,6 +16,8 @@ from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.private_files import read_secret
+from quorate.scripts.certificates.holders import CA_NAME, files_of
+from quorate.scripts.certificates.local_files import SECRET_NAME
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
 from quorate.scripts.cluster.found_controllers import FoundController, ask_each
 from quorate.scripts.cluster.plan import ClusterError
@@ -23,19 +25,15 @@ from quorate.scripts.cluster.settings_text import (
     ControllerSettingsText,
     VoterSettings,
     broker_settings_text,
+    tls_group,
     toml_text,
 )
 
-SECRET_NAME: Final = "secret"
 BROKER_SETTINGS_NAME: Final = "broker.toml"
 #: The file by which controllers know tokens, the administrator's token, and the brokers', which is made by hand.
 TOKENS_NAME: Final = "tokens"
 ADMIN_TOKEN_NAME: Final = "admin.token"
 BROKER_TOKEN_NAME: Final = "broker.token"
-#: Where the settings look for certificates and keys of a cluster over machines: that of a controller is its name.
-CA_NAME: Final = "ca.pem"
-CERT_ENDING: Final = ".pem"
-KEY_ENDING: Final = ".key"
 #: The last line of a controller's settings.
 _WHAT_MAY_FOLLOW: Final = "# Further tables can be appended here; names outside of tables stand above them."
 #: Random bytes of a secret or a token, which nobody chose.
@@ -93,7 +91,7 @@ def write_settings(
         contents |= {TOKENS_NAME: f"{token_line(token, admin)}\n", ADMIN_TOKEN_NAME: f"{token}\n"}
     for one in controllers:
         directory = Path(metadata.replace("{id}", str(one.id))).resolve()
-        groups = _access_group(home, admin, insecure=insecure) | (_tls_group(home, one.id) if has_tls else {})
+        groups = _access_group(home, admin, insecure=insecure) | _tls_group(home, one.id, has_tls=has_tls)
         text = ControllerSettingsText(one.id, cluster_id, directory, voters, home / SECRET_NAME, groups)
         contents[f"controller-{one.id}.toml"] = f"{text}\n{_WHAT_MAY_FOLLOW}\n"
     shown = home / (SECRET_NAME if admin is None else BROKER_TOKEN_NAME)
@@ -121,9 +119,8 @@ def _access_group(home: Path, admin: str | None, *, insecure: bool) -> dict[str,
     return {"access": said} if said else {}
 
 
-def _tls_group(home: Path, node: int) -> dict[str, dict[str, str]]:
-    cert, key = (toml_text(home / f"controller-{node}{ending}") for ending in (CERT_ENDING, KEY_ENDING))
-    return {"tls": {"cert_file": cert, "key_file": key, "ca_files": f"[{toml_text(home / CA_NAME)}]"}}
+def _tls_group(home: Path, node: int, *, has_tls: bool) -> dict[str, dict[str, str]]:
+    return tls_group(files_of(home, f"controller-{node}")) if has_tls else {}
 
 
 def _write_new(path: Path, content: str) -> None:

@@ -59,6 +59,8 @@ class ClusterPlan(_PlanPart):
     #: Cluster whose metadata this one was made from; None for one of its own.
     source_cluster_id: str | None = None
     source: str | None = None
+    #: Whether it speaks TLS on all ports, and its controllers let in whom they know (``quorate.scripts.certificates``).
+    is_secured: bool = False
 
     @property
     def is_import(self) -> bool:
@@ -121,11 +123,12 @@ class ClusterPlan(_PlanPart):
     def members(self) -> Members:
         """The processes that it consists of."""
         controllers = {
-            c.id: LocalNode("controller", c.id, LOOPBACK, _url(c.http_port), (c.id,)) for c in self.controllers
+            c.id: LocalNode("controller", c.id, LOOPBACK, self._url(c.http_port), (c.id,)) for c in self.controllers
         }
-        brokers = {b.ids[0]: LocalNode("broker", b.ids[0], LOOPBACK, _url(b.http_port), b.ids) for b in self.brokers}
+        brokers = {
+            b.ids[0]: LocalNode("broker", b.ids[0], LOOPBACK, self._url(b.http_port), b.ids) for b in self.brokers
+        }
         return Members(self.cluster_id, controllers, brokers)
 
-
-def _url(port: int) -> str:
-    return f"http://{LOOPBACK}:{port}"
+    def _url(self, port: int) -> str:
+        return f"{'https' if self.is_secured else 'http'}://{LOOPBACK}:{port}"

@@ -22,6 +22,7 @@ from quorate.scripts.cluster.making import (
     Ports,
     controller_directory,
     format_plan,
+    make_certificates,
     plan_controllers,
     plan_twin_brokers,
     twin_controller_ids,
@@ -98,12 +99,15 @@ def restore_cluster(
     controller_count: int,
     brokers: str,
     cluster_id: str | None,
+    *,
+    is_secured: bool = False,
 ) -> ClusterPlan:
     """Make ``directory`` a local cluster (`quorate up --dir`).
 
     Args:
         brokers: which of the brokers are played: ``live`` (not fenced), ``all`` or ``none``.
         cluster_id: None: a new one.
+        is_secured: as for ``make_fresh``.
 
     Raises:
         ClusterError: it is there already, or there is no state to restore.
@@ -117,6 +121,7 @@ def restore_cluster(
         kraft_version=image.kraft.version,
         source_cluster_id=None if cluster_id == source.cluster_id else source.cluster_id,
         source=str(source_path.resolve()),
+        is_secured=is_secured,
     )
     content, bootstrap = _content(source), _bootstrap(source)
     with all_or_nothing(directory) as making:
@@ -133,6 +138,7 @@ def restore_cluster(
                     generation=source.generation if plan.source_cluster_id is None else 0,
                 ),
             )
+        make_certificates(making, plan)
         plan.save(making)
     return plan
 

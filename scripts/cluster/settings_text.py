@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from quorate.controller.api.tls_files import TlsPaths
+
 
 @dataclass(frozen=True, slots=True)
 class VoterSettings:
@@ -54,6 +56,15 @@ def broker_settings_text(
     tls = "" if ca_file is None else f"\n[tls]\nca_files = [{toml_text(ca_file)}]\n"
     access = "\n[access]\ninsecure = true\n" if insecure else ""
     return f"controllers = [{urls}]\nshared_secret_file = {toml_text(secret_file)}\n{tls}{access}"
+
+
+def tls_group(paths: TlsPaths) -> dict[str, dict[str, str]]:
+    """The group of a process that has these files."""
+    assert paths.cert_file is not None
+    assert paths.key_file is not None
+    cas = ", ".join(toml_text(path) for path in paths.ca_files)
+    named = {"cert_file": toml_text(paths.cert_file), "key_file": toml_text(paths.key_file), "ca_files": f"[{cas}]"}
+    return {"tls": named}
 
 
 def _voter(voter: VoterSettings) -> str:

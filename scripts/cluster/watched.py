@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.members import Members
@@ -23,13 +24,23 @@ _ABSENT_MS: Final = 5_000.0
 class WatchedCluster:
     """A running cluster that can be asked and waited for."""
 
-    def __init__(self, members: Members, shared_secret: bytes | None = None, *, insecure: bool = False) -> None:
-        """``insecure``: as for ``ControllerClient``."""
+    def __init__(
+        self,
+        members: Members,
+        shared_secret: bytes | None = None,
+        tls: TlsContexts | None = None,
+        *,
+        insecure: bool = False,
+    ) -> None:
+        """``tls``: with which its processes are asked; None: they speak none. ``insecure``: as for
+        ``ControllerClient``.
+        """
         self.members = members
         #: Whether it was made from another one's metadata, in which brokers are active before anybody plays them.
         self.is_import = False
+        self.tls = tls
         self.client = ControllerClient(
-            members.controller_urls, shared_secret=shared_secret, absent_ms=_ABSENT_MS, insecure=insecure
+            members.controller_urls, shared_secret=shared_secret, tls=tls, absent_ms=_ABSENT_MS, insecure=insecure
         )
 
     @property

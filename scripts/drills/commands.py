@@ -9,8 +9,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import NoAnswer, NotSent
+from quorate.controller.client.connection import NoAnswer, NotSent, is_silence
 from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.cluster.control import Act
 from quorate.scripts.cluster.members import LocalNode
@@ -61,8 +62,9 @@ def filled(words: Sequence[str], node: LocalNode) -> list[str]:
 class CommandControl:
     """A cluster whose processes are ended and started by commands. It runs, and goes on running afterwards."""
 
-    def __init__(self, commands: Mapping[Act, Sequence[str]]) -> None:
-        """``commands``: words for each act that the drill needs, with places (``PLACES``)."""
+    def __init__(self, commands: Mapping[Act, Sequence[str]], tls: TlsContexts | None = None) -> None:
+        """``commands``: words for each act that the drill needs, with places (``PLACES``); ``tls``: as for a client."""
+        self._tls = tls
         self._commands = commands
         self._frozen: dict[str, LocalNode] = {}
         self._ended: dict[str, LocalNode] = {}
@@ -133,12 +135,13 @@ class CommandControl:
         if node.url is None:
             return  # a broker: the drills look at whether it is fenced
         end = time.monotonic() + _GONE_S
-        async with ControllerClient([node.url]) as client:
+        async with ControllerClient([node.url], tls=self._tls) as client:
             while time.monotonic() < end:
                 try:
                     await client.status_of(node.url, _LOOK_MS)
-                except NotSent:
-                    return
+                except NotSent as error:
+                    if is_silence(error):
+                        return
                 except (NoAnswer, ApiError):
                     pass
                 await asyncio.sleep(_LOOK_S)

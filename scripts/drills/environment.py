@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from quorate.controller.api.resources import StatusReply
 from quorate.controller.protocol import DeleteTopicsRequest
@@ -81,6 +82,11 @@ class DrillEnvironment:
         if not isinstance(self.control, LocalControl):
             raise DrillBroken("this drill is for a cluster of its own")
         return self.control
+
+    @property
+    def ssl(self) -> ssl.SSLContext | Literal[True]:
+        """With which a process is asked past the client; True, as libraries have it, where none speaks TLS."""
+        return True if self.cluster.tls is None else self.cluster.tls()
 
     def process(self, node: int) -> ManagedProcess:
         """A controller's process, a child of this one."""

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
+from quorate.scripts.certificates.local_files import admin_tls
 from quorate.scripts.cluster.control import Act, LocalControl
 from quorate.scripts.cluster.lending import LentCluster, RemoteControl
 from quorate.scripts.cluster.local import LocalCluster, LocalOptions
@@ -40,6 +42,8 @@ class ForeignCluster:
 
     urls: tuple[str, ...]
     commands: Mapping[Act, Sequence[str]] = field(default_factory=dict)
+    #: With which it is asked; None: it speaks none.
+    tls: TlsContexts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +86,15 @@ async def prepare(drill: Drill, on: On, workplace: Path) -> DrillEnvironment:
     except NotHere:
         await control.end()
         raise
-    return DrillEnvironment(LentCluster(plan.members, control), control, workplace)
+    tls = admin_tls(on.path) if plan.is_secured else None
+    return DrillEnvironment(LentCluster(plan.members, control, tls), control, workplace)
 
 
 def _made(drill: Drill, directory: Path) -> ClusterPlan:
     ports = Ports.of(free_ports(2 * drill.controllers + drill.brokers + 4))
     if drill.source is not None:
-        return make_twin(directory, drill.source, ports, "all")
-    return make_fresh(directory, ports, drill.controllers, drill.brokers)
+        return make_twin(directory, drill.source, ports, "all", is_secured=True)
+    return make_fresh(directory, ports, drill.controllers, drill.brokers, is_secured=True)
 
 
 def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) -> DrillEnvironment:
@@ -111,14 +116,14 @@ def _options(drill: Drill, workplace: Path) -> LocalOptions:
 
 async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> DrillEnvironment:
     _require_harmless(drill, "a cluster that is named by its addresses runs; run the drill without --on")
-    members = await find_members(on.urls)
+    members = await find_members(on.urls, on.tls)
     _require_members(drill, members, f"cluster {members.cluster_id}")
-    return DrillEnvironment(WatchedCluster(members), CommandControl(on.commands), workplace)
+    return DrillEnvironment(WatchedCluster(members, tls=on.tls), CommandControl(on.commands, on.tls), workplace)
 
 
-async def find_members(urls: Sequence[str]) -> Members:
+async def find_members(urls: Sequence[str], tls: TlsContexts | None = None) -> Members:
     """The members of a running cluster: its voters, and the brokers that are active."""
-    async with ControllerClient(urls) as client:
+    async with ControllerClient(urls, tls=tls) as client:
         status = await client.status()
     controllers = {
         voter.node_id: LocalNode(

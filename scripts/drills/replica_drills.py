@@ -57,14 +57,14 @@ async def slow_follower(environment: DrillEnvironment) -> None:
     await environment.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
     victim = nodes[-1]
     slowed = environment.event("fault", f"{victim.name} copies at half the rate at which is written")
-    await _set_pace(victim, _WRITE_BYTES_PER_S // 2)
+    await _set_pace(environment, victim, _WRITE_BYTES_PER_S // 2)
     # Of those that it leads itself it has everything.
     await environment.until(lambda s: s.partitions.under_replicated > 0, "its replicas are out of the ISRs")
     out = environment.event("seen", "its replicas are out of the ISRs")
     environment.measure("fell_out_ms", (out - slowed) * 1000)
     environment.measure("offline_partitions", (await environment.status()).partitions.offline)
     quick = environment.event("repair", f"{victim.name} copies without a limit")
-    await _set_pace(victim, 0)
+    await _set_pace(environment, victim, 0)
     await environment.until(lambda s: s.partitions.under_replicated == 0, "all ISRs are full")
     full = environment.event("seen", "all ISRs are full")
     environment.measure("isr_full_ms", (full - quick) * 1000)
@@ -79,7 +79,7 @@ async def failed_directory(environment: DrillEnvironment) -> None:
     name = await _create(environment, [node.id for node in nodes])
     before = await _places(environment, name, victim)
     failed = environment.event("fault", f"a log directory of {victim.name} fails")
-    lost = await _fail_directory(victim)
+    lost = await _fail_directory(environment, victim)
     in_lost = {number for number, (directory, _) in before.items() if directory == lost}
     if not 0 < len(in_lost) < len(before):
         raise DrillBroken(f"{len(in_lost)} of {len(before)} replicas lay in the directory that failed")
@@ -129,9 +129,9 @@ async def _isrs(environment: DrillEnvironment, topic: str) -> dict[int, list[int
     return {one.partition_index: one.isr_nodes for one in described.topic.partitions}
 
 
-async def _fail_directory(node: LocalNode) -> bytes:
+async def _fail_directory(environment: DrillEnvironment, node: LocalNode) -> bytes:
     url = f"{node.url}/v1/brokers/{node.id}/directories/fail"
-    async with aiohttp.ClientSession() as session, session.post(url, json={}) as answer:
+    async with aiohttp.ClientSession() as session, session.post(url, json={}, ssl=environment.ssl) as answer:
         if answer.status != 200:
             raise DrillBroken(f"no directory of {node.name} can be made to fail: {await answer.text()}")
         return uuid_from_text((await answer.json())["failed"][0])
@@ -159,9 +159,9 @@ async def _move(environment: DrillEnvironment, name: str, brokers: Sequence[int]
             raise DrillBroken(f"{name}-{result.partition_index} cannot be moved: {result.error_message}")
 
 
-async def _set_pace(node: LocalNode, copy_bytes_per_s: int) -> None:
+async def _set_pace(environment: DrillEnvironment, node: LocalNode, copy_bytes_per_s: int) -> None:
     url, body = f"{node.url}/v1/rehearsal", {"copy_bytes_per_s": copy_bytes_per_s}
-    async with aiohttp.ClientSession() as session, session.put(url, json=body) as answer:
+    async with aiohttp.ClientSession() as session, session.put(url, json=body, ssl=environment.ssl) as answer:
         if answer.status != 200:
             raise DrillBroken(f"{node.name} cannot be slowed down: {await answer.text()}")
 

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from quorate.broker.raised_faults import RaisedFaults
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_files import TlsPaths
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.process.server import serve
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.scripts.certificates.holders import CertificateError, CertificateHolder, broker_holder, client_holder
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, admin_tls, node_paths
 from quorate.scripts.cluster.formatting import new_id
-from quorate.scripts.cluster.local import voter_settings
-from quorate.scripts.cluster.making import Ports, controller_directory, make_planned, plan_controllers
+from quorate.scripts.cluster.local import controller_settings
+from quorate.scripts.cluster.making import Ports, make_planned, plan_controllers
 from quorate.scripts.cluster.plan import ClusterPlan
-from quorate.scripts.cluster.ports import held_ports
-from quorate.scripts.cluster.settings_text import ControllerSettingsText
+from quorate.scripts.cluster.ports import LOOPBACK, held_ports
 from quorate.scripts.embedded.faults import ControllerFault, EmbeddedFaults
 
 _SIZES: Final = (1, 3)
 #: Few enough that no process has to be let open more files than it may anyway.
 _CONNECTIONS_MAX: Final = 256
+
+#: Longer than a test lasts.
+_CERTIFICATE_DAYS: Final = 30
 
 #: What a setting may be given as: a TOML value.
 Setting = bool | int | str
@@ -56,6 +62,9 @@ class EmbeddedCluster:
         self.urls = plan.controller_urls
         #: What the controllers keep on disk.
         self.directory = directory
+        #: With which the controllers are asked as their administrator; None: they speak no TLS.
+        self.tls: TlsContexts | None = admin_tls(directory) if plan.is_secured else None
+        self._plan = plan
         self._faults = faults
         self._settings = [_settings(directory, plan, one.id, settings) for one in plan.controllers]
         self._running: dict[int, _Running] = {}
@@ -67,10 +76,44 @@ class EmbeddedCluster:
         return frozenset(number for number, one in self._running.items() if not one.is_over)
 
     def client(self, *, timeout_ms: float = DEFAULT_TIMEOUT_MS) -> ControllerClient:
-        """A client of all controllers, closed with the cluster if it is not before."""
-        client = ControllerClient(self.urls, timeout_ms=timeout_ms)
+        """A client of all controllers, closed with the cluster if it is not before; with TLS their administrator."""
+        client = ControllerClient(self.urls, timeout_ms=timeout_ms, tls=self.tls)
         self._clients.append(client)
         return client
+
+    def client_certificate(self, name: str) -> TlsPaths:
+        """The certificate of a client, issued when it is first asked for: the principal ``User:CN=name``.
+
+        Raises:
+            InvalidCluster: the controllers speak no TLS, or it is no name for a client.
+        """
+        return self._issued(lambda: client_holder(name))
+
+    def broker_certificate(self, *ids: int) -> TlsPaths:
+        """The certificate of a process that plays these brokers, served at 127.0.0.1; issued when first asked for.
+
+        Raises:
+            InvalidCluster: the controllers speak no TLS, or no broker is named.
+        """
+        if not ids:
+            raise InvalidCluster("of which brokers? Name one at least")
+        return self._issued(lambda: broker_holder(self._plan.cluster_id, ids, (LOOPBACK,)))
+
+    def _issued(self, holder: Callable[[], CertificateHolder]) -> TlsPaths:
+        if self.tls is None:
+            raise InvalidCluster("this cluster has no certificates: make it with tls=True")
+        # Of use to few tests, and slow to load.
+        from quorate.scripts.certificates.authority import Validity
+        from quorate.scripts.certificates.certificate_directory import CertificateDirectory
+
+        try:
+            wanted = holder()
+            paths = node_paths(self.directory, wanted.name)
+            if paths.cert_file is None or not paths.cert_file.exists():
+                CertificateDirectory(self.directory / CERTIFICATES_NAME).issue(wanted, Validity.of(_CERTIFICATE_DAYS))
+        except CertificateError as error:
+            raise InvalidCluster(str(error)) from error
+        return paths
 
     async def start(self, controller: int) -> None:
         """Start a controller that was stopped; it listens when this returns, and follows or leads a little later.
@@ -111,7 +154,7 @@ class EmbeddedCluster:
         Raises:
             NotController: there was none in that time.
         """
-        async with ControllerClient(self.urls, timeout_ms=timeout_ms) as client:
+        async with ControllerClient(self.urls, timeout_ms=timeout_ms, tls=self.tls) as client:
             await client.describe_features(is_linearizable=True)
 
     async def close(self) -> None:
@@ -141,7 +184,7 @@ class EmbeddedCluster:
 
 @asynccontextmanager
 async def cluster(
-    controllers: int = 1, *, settings: Mapping[str, Setting] | None = None
+    controllers: int = 1, *, settings: Mapping[str, Setting] | None = None, tls: bool = False
 ) -> AsyncIterator[EmbeddedCluster]:
     """A new quorum for the time of a block, led when the block begins; nothing is left of it afterwards.
 
@@ -149,6 +192,8 @@ async def cluster(
         controllers: 1, or 3 for tests that stop some.
         settings: of all controllers, by the names of docs/configuration.md: ``{"brokers.session_timeout_ms": 500}``.
             What the environment says of controllers is not looked at.
+        tls: whether they speak TLS, with certificates made for this cluster, and let in whom they know by them
+            (``access.authorizer``): brokers, and the principals that ``acls`` of the administrator allow something.
 
     Raises:
         InvalidCluster: another number. InvalidSettings: an unknown name, or a value against its rule.
@@ -159,7 +204,8 @@ async def cluster(
     faults = RaisedFaults()
     with TemporaryDirectory(prefix="quorate-") as place, held_ports(2 * controllers) as ports:
         directory = Path(place)
-        plan = ClusterPlan(cluster_id=new_id(), controllers=plan_controllers(range(controllers), Ports.of(ports)))
+        planned = plan_controllers(range(controllers), Ports.of(ports))
+        plan = ClusterPlan(cluster_id=new_id(), controllers=planned, is_secured=tls)
         make_planned(directory, plan)
         made = EmbeddedCluster(directory, plan, settings or {}, faults)
         try:
@@ -227,9 +273,7 @@ def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[s
         if "." not in name:
             raise InvalidSettings(f"{name!r} cannot be set here: settings are named group.name")
     overrides = {"http.connections_max": _CONNECTIONS_MAX, **wanted}
-    text = ControllerSettingsText(
-        number, plan.cluster_id, controller_directory(directory, planned), voter_settings(plan)
-    )
+    text = controller_settings(directory, plan, planned)
     file = directory / f"controller-{number}.toml"
     file.write_text(str(text), encoding="utf-8")
     return load_settings(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import urllib.request
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
 
@@ -14,6 +16,7 @@ from quorate.controller.client.connection import controller_url
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.asking import client_of
+from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls
 from quorate.scripts.terminal.survey import ask
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
@@ -21,13 +24,16 @@ _BROKER_TIMEOUT_S: Final = 2.0
 _BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
-def ask_controllers(urls: Sequence[str], secret: bytes | None) -> list[RunningController]:
-    """The answers of those of the controllers that give one within a second."""
+def ask_controllers(urls: Sequence[str], secret: bytes | None, local: str | Path | None) -> list[RunningController]:
+    """The answers of those of the controllers that give one within a second.
+
+    ``local``: directory of the local cluster, if they are of one.
+    """
     if not urls:
         return []
 
     async def run() -> list[RunningController]:
-        async with client_of(urls, secret) as client:
+        async with client_of(urls, secret, local=Path(local or LOCAL_DIRECTORY)) as client:
             asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
         return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
 
@@ -45,18 +51,21 @@ def _answer(url: str, status: StatusReply) -> RunningController:
     )
 
 
-def ask_brokers(urls: Sequence[str]) -> list[RunningController]:
+def ask_brokers(urls: Sequence[str], local: Path) -> list[RunningController]:
     """The offsets to which broker processes have followed the log: what they applied was committed.
+
+    ``local``: as for ``ask_controllers``.
 
     Raises:
         RecoveryError: one does not answer, or not as a broker does. It was named to be heard.
     """
-    return [_ask_broker(url if "://" in url else f"http://{url}") for url in urls]
+    tls = find_tls(urls, local)
+    return [_ask_broker(url, None if tls is None else tls()) for url in urls]
 
 
-def _ask_broker(url: str) -> RunningController:
+def _ask_broker(url: str, tls: ssl.SSLContext | None) -> RunningController:
     try:
-        with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S) as reply:
+        with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S, context=tls) as reply:
             document: Any = json.loads(reply.read(_BROKER_BYTES_MAX))
         following, brokers = document["following"], document["brokers"]
         return RunningController(

@@ -76,7 +76,7 @@ def _state(plan: RecoveryPlan, voter: PlannedVoter, name: str) -> RecoveryFindin
 
 def _quorum(plan: RecoveryPlan, secret: bytes | None) -> RecoveryFinding:
     what = "the quorum"
-    answers = ask_controllers(plan.controllers, secret)
+    answers = ask_controllers(plan.controllers, secret, plan.local_cluster)
     if not answers:
         asked = ", ".join(plan.controllers) or "no address is known"
         return RecoveryFinding(what=what, verdict="unknown", detail=f"no controller answers ({asked}): start them")

@@ -10,11 +10,11 @@ from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.private_files import read_secret
+from quorate.scripts.certificates.local_files import SECRET_NAME
 from quorate.scripts.cluster.formatting import new_id
 from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.own_machines import (
     BROKER_SETTINGS_NAME,
-    SECRET_NAME,
     NewController,
     found_directory,
     write_settings,

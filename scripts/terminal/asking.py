@@ -19,7 +19,14 @@ from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.connecting import PRINCIPAL_VARIABLE, find_controllers, find_secret, find_tls, is_insecure
+from quorate.scripts.terminal.connecting import (
+    LOCAL_DIRECTORY,
+    PRINCIPAL_VARIABLE,
+    find_controllers,
+    find_secret,
+    find_tls,
+    is_insecure,
+)
 from quorate.scripts.terminal.harmless import shown_name
 
 T = TypeVar("T")
@@ -36,8 +43,11 @@ def client_of(
     principal: str | None = None,
     absent_ms: float | None = None,
     at: str | None = None,
+    local: Path = LOCAL_DIRECTORY,
 ) -> ControllerClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
+
+    ``local``: directory of the local cluster, whose processes are asked as its administrator.
 
     Raises:
         As ``ControllerClient``, ``find_tls`` and ``is_insecure``.
@@ -45,7 +55,7 @@ def client_of(
     return ControllerClient(
         urls,
         shared_secret=secret,
-        tls=find_tls(),
+        tls=find_tls(urls, local),
         timeout_ms=timeout_ms,
         principal=principal,
         absent_ms=absent_ms,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from quorate.scripts.cluster.plan import ClusterPlan
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.snapshots.checkpoints.moments import InvalidMoment, parse_moment
 
 if TYPE_CHECKING:
@@ -117,15 +118,25 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
     return plan.controller_urls
 
 
-def find_tls() -> TlsContexts | None:
-    """The certificates that the environment names; None: it names none, and no TLS is spoken.
+def find_tls(urls: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> TlsContexts | None:
+    """The certificates with which these are asked; None: there are none, and no TLS is spoken.
+
+    They are those that the environment names, or the administrator's of the local cluster if it is one of its processes
+    that is asked.
+
+    Args:
+        directory: of the local cluster.
 
     Raises:
         InvalidTlsFiles: they cannot be used.
     """
-    named = {variable: os.environ.get(variable) or None for variable in (CA_VARIABLE, CERT_VARIABLE, KEY_VARIABLE)}
+    named = _named_files()
     if not any(named.values()):
-        return None
+        if not _secured_urls(directory) & set(urls):
+            return None
+        from quorate.scripts.certificates.local_files import admin_tls
+
+        return admin_tls(directory)
     from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 
     cas = tuple(Path(part) for part in (named[CA_VARIABLE] or "").split(",") if part)
@@ -150,13 +161,41 @@ def is_insecure() -> bool:
     return said == "1"
 
 
+def _named_files() -> dict[str, str | None]:
+    return {variable: os.environ.get(variable) or None for variable in (CA_VARIABLE, CERT_VARIABLE, KEY_VARIABLE)}
+
+
+def _secured_urls(directory: Path) -> frozenset[str]:
+    """Of the processes of a local cluster that has certificates; none where there is none, or nothing is to be read."""
+    try:
+        plan = ClusterPlan.load(directory)
+    except ClusterError:
+        return frozenset()
+    if plan is None or not plan.is_secured:
+        return frozenset()
+    return frozenset(node.url for node in plan.members.nodes if node.url is not None)
+
+
+def full_urls(addresses: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> tuple[str, ...]:
+    """Base URLs: an address without a scheme is of TLS where the environment names certificates, or the cluster of this
+    directory, which has some, listens there.
+
+    Raises:
+        InvalidUrl: one of them is no address.
+    """
+    from quorate.controller.client.connection import controller_url
+
+    scheme, secured = "https" if any(_named_files().values()) else "http", _secured_urls(directory)
+    return tuple(
+        controller_url(one, "https" if f"https://{one.strip().rstrip('/')}" in secured else scheme) for one in addresses
+    )
+
+
 def _addresses(text: str) -> tuple[str, ...]:
-    from quorate.controller.client.connection import InvalidUrl, controller_url
+    from quorate.controller.client.connection import InvalidUrl
 
     try:
-        scheme = "http" if find_tls() is None else "https"
-        urls = tuple(controller_url(part, scheme) for part in text.split(",") if part.strip())
-        return urls or (controller_url(text),)
+        return full_urls([part for part in text.split(",") if part.strip()] or [text])
     except InvalidUrl as error:
         raise typer.BadParameter(str(error), param_hint="--controllers") from None
 

@@ -65,7 +65,7 @@ def run_tour(console: Screen) -> int:
 
 
 async def _run(console: Screen, directory: Path) -> None:
-    plan = make_twin(directory, STATIC_M2, Ports.of(free_ports(_PORTS)), "all")
+    plan = make_twin(directory, STATIC_M2, Ports.of(free_ports(_PORTS)), "all", is_secured=True)
     options = LocalOptions(
         controller={"BROKERS__SESSION_TIMEOUT_MS": str(_SESSION_MS)},
         broker={"LIFECYCLE__HEARTBEAT_INTERVAL_MS": str(_HEARTBEAT_MS)},

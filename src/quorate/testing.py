@@ -10,6 +10,8 @@
 See docs/library.md and docs/publishers.md.
 """
 
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_files import TlsPaths
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.scripts.embedded.cluster import EmbeddedCluster, InvalidCluster, WrongState, cluster
 from quorate.scripts.embedded.faults import ControllerFault
@@ -24,6 +26,8 @@ __all__ = [
     "InvalidCluster",
     "InvalidSettings",
     "PublisherDiffers",
+    "TlsContexts",
+    "TlsPaths",
     "WrongState",
     "check_publisher",
     "cluster",

@@ -17,11 +17,17 @@ _END_S: Final = 30
 
 @asynccontextmanager
 async def running_cluster(
-    directory: Path, controllers: int, brokers: int, options: LocalOptions | None = None
+    directory: Path,
+    controllers: int,
+    brokers: int,
+    options: LocalOptions | None = None,
+    *,
+    is_secured: bool = True,
 ) -> AsyncIterator[LocalCluster]:
-    """Controllers and brokers, ready; they are killed afterwards."""
+    """Controllers and brokers, ready; they are killed afterwards. As `up` makes them, or as with its --insecure."""
     ports = Ports.of(free_ports(2 * controllers + brokers))
-    made = LocalCluster(directory, make_fresh(directory, ports, controllers, brokers), options)
+    plan = make_fresh(directory, ports, controllers, brokers, is_secured=is_secured)
+    made = LocalCluster(directory, plan, options)
     try:
         await made.start()
         await made.wait_for_controllers(_READY_S)

@@ -90,7 +90,7 @@ async def drill(work: Path, rounds: int) -> Outcome:
     """Kill both sides so many times at moments of their own choosing, then read the rest and compare with the logs."""
     table = StreamTable(work / "table")
     acknowledged: list[str] = []
-    async with running_cluster(work / "cluster", CONTROLLERS, 1) as cluster:
+    async with running_cluster(work / "cluster", CONTROLLERS, 1, is_secured=False) as cluster:
         directories = [controller_directory(cluster.directory, one) for one in cluster.plan.controllers]
         async with asyncio.TaskGroup() as group:
             loading = group.create_task(load(cluster, acknowledged))

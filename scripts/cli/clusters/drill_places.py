@@ -12,8 +12,10 @@ from quorate.scripts.cluster.control import Act
 from quorate.scripts.drills.commands import InvalidCommand, parse_command
 from quorate.scripts.drills.drill import Drill
 from quorate.scripts.drills.places import ForeignCluster, GivenDirectory, On
+from quorate.scripts.terminal.connecting import find_tls, full_urls
 
 _URL: Final = "http://"
+_SCHEMES: Final = (_URL, "https://")
 
 
 def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequence[Drill], *, may_destroy: bool) -> On:
@@ -27,7 +29,7 @@ def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequenc
         typer.BadParameter: a command is missing that one of the drills needs, cannot be understood, or is for nothing.
     """
     given = {act: _parsed(act, text) for act, text in commands.items() if text is not None}
-    if on is None or not on.startswith(_URL):
+    if on is None or not on.startswith(_SCHEMES):
         if given:
             raise typer.BadParameter(f"{_option(next(iter(given)))} is for a cluster named by --on {_URL}HOST:PORT,...")
         if may_destroy and on is None:
@@ -39,7 +41,8 @@ def place_of(on: str | None, commands: Mapping[Act, str | None], drills: Sequenc
         for act in get_args(Act):
             if act in drill.acts and act not in given:
                 raise typer.BadParameter(f"{drill.name} on a named cluster needs {_option(act)} COMMAND")
-    return ForeignCluster(tuple(url.strip() for url in on.split(",")), given)
+    urls = full_urls(on.split(","))
+    return ForeignCluster(urls, given, find_tls(urls))
 
 
 def _option(act: Act) -> str:

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.scripts.certificates.local_files import admin_tls
 from quorate.scripts.cluster.control import Act
 from quorate.scripts.cluster.lending import LentNode, RemoteControl
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
@@ -125,8 +127,8 @@ def fail_directory(
     Example: quorate node fail-directory broker-11
     """
     body = {} if log_directory is None else {"directory": log_directory}
-    url, broker_id = _broker(directory, name)
-    reply = asyncio.run(_told(url, "POST", f"/v1/brokers/{broker_id}/directories/fail", body))
+    url, broker_id, tls = _broker(directory, name)
+    reply = asyncio.run(_told(url, tls, "POST", f"/v1/brokers/{broker_id}/directories/fail", body))
     print(f"{name}: failed are {', '.join(reply['failed'])} of {', '.join(reply['directories'])}")
 
 
@@ -147,8 +149,8 @@ def cordon_directory(
     Example: quorate node cordon-directory broker-11 3fJbWZJzQ8aQ5cmw0m0rBg
     """
     body = {"directories": log_directories or []}
-    url, broker_id = _broker(directory, name)
-    reply = asyncio.run(_told(url, "PUT", f"/v1/brokers/{broker_id}/directories/cordoned", body))
+    url, broker_id, tls = _broker(directory, name)
+    reply = asyncio.run(_told(url, tls, "PUT", f"/v1/brokers/{broker_id}/directories/cordoned", body))
     print(f"{name}: cordoned are {', '.join(reply['cordoned']) or 'none'} of {', '.join(reply['directories'])}")
 
 
@@ -173,31 +175,34 @@ def slow_down(
     if stall and copy_bytes_per_s is not None:
         raise typer.BadParameter("who copies nothing has no rate: say --stall or --copy-bytes-per-s")
     body = {"copy_bytes_per_s": copy_bytes_per_s or 0, "is_stalled": stall}
-    url, _ = _broker(directory, name)
-    pace = asyncio.run(_told(url, "PUT", "/v1/rehearsal", body))
+    url, _, tls = _broker(directory, name)
+    pace = asyncio.run(_told(url, tls, "PUT", "/v1/rehearsal", body))
     limit = f"{pace['copy_bytes_per_s']:,} bytes a second" if pace["copy_bytes_per_s"] else "as fast as they can"
     print(f"{name}: its replicas copy {'nothing' if pace['is_stalled'] else limit}")
 
 
-def _broker(directory: Path, name: str) -> tuple[str, int]:
-    """URL of the process that plays a broker of this cluster, and the broker's id."""
+def _broker(directory: Path, name: str) -> tuple[str, int, TlsContexts | None]:
+    """URL of the process that plays a broker of this cluster, the broker's id, and with which TLS it is asked."""
     plan = ClusterPlan.load(directory)
     if plan is None:
         raise ClusterError(f"{directory} holds no cluster: make one with `quorate up --dir {directory}`")
-    played = {f"broker-{id_}": (node.url or "", id_) for node in plan.members.brokers.values() for id_ in node.ids}
+    tls = admin_tls(directory) if plan.is_secured else None
+    played = {f"broker-{id_}": (node.url or "", id_, tls) for node in plan.members.brokers.values() for id_ in node.ids}
     if name not in played:
         raise ClusterError(f"{name[:100]!r} is no broker of this cluster; brokers are: {', '.join(played) or 'none'}")
     return played[name]
 
 
-async def _told(url: str, method: str, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+async def _told(
+    url: str, tls: TlsContexts | None, method: str, path: str, body: Mapping[str, object]
+) -> dict[str, Any]:
     import aiohttp  # of use to few commands, and slow to load
 
     timeout = aiohttp.ClientTimeout(total=_ANSWER_S)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, f"{url}{path}", json=body) as answer,
+            session.request(method, f"{url}{path}", json=body, ssl=True if tls is None else tls()) as answer,
         ):
             reply: dict[str, Any] = await answer.json()
     except aiohttp.ClientConnectorError as error:

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from quorate.scripts.cli.clusters.recover_rejoin import rejoin
-from quorate.scripts.cluster.making import controller_directory
-from quorate.scripts.cluster.plan import ClusterPlan
-from quorate.scripts.lost_majority.asking import ask_brokers, ask_controllers
-from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, local_directories, survey_directory
+from quorate.scripts.cli.clusters.recover_survey import SurveyedCluster, look, say, targets_of
+from quorate.scripts.lost_majority.asking import ask_controllers
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.founding import apply_plan
-from quorate.scripts.lost_majority.judgement import Judgement, RunningController, judge
+from quorate.scripts.lost_majority.judgement import Judgement, judge
 from quorate.scripts.lost_majority.plan import (
     RecoveryPlan,
-    Targets,
     plan_from_backup,
     plan_from_survivors,
 )
 from quorate.scripts.lost_majority.verification import verify as verify_plan
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, Yes, broker_ids, confirm
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory, SecretFile, find_secret
+from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.connecting import (
+    LOCAL_DIRECTORY,
+    LocalDirectory,
+    SecretFile,
+    find_secret,
+)
 from quorate.scripts.terminal.output import columns, format_time, reader_may_leave, show
 
 app = typer.Typer(
@@ -36,7 +36,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_DIRECTORIES_MAX: Final = 64
 
 Directories = Annotated[
     list[Path] | None,
@@ -95,7 +94,7 @@ def survey(
 
       quorate recover survey /mnt/node-1 /mnt/copy-of-node-3 --as-left 1 --controllers 10.0.0.1:8080,10.0.0.2:8080
     """
-    seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
+    seen = look(directories, local, controllers, brokers, find_secret(secret_file))
     judgement = judge(seen.holdings, seen.answers, None, seen.as_left(as_left))
     with reader_may_leave():
         if as_json:
@@ -144,10 +143,10 @@ def plan(
         raise typer.BadParameter("--at says where in a backup: name it with --backup")
     if seed is not None and backup is not None:
         raise typer.BadParameter("--seed and --backup exclude each other")
-    seen = _look(directories, local, controllers, brokers, find_secret(secret_file))
+    seen = look(directories, local, controllers, brokers, find_secret(secret_file))
     wanted_seed = None if seed is None else str(seed.resolve())
     judgement = judge(seen.holdings, seen.answers, wanted_seed, seen.as_left(as_left))
-    targets = _targets(voters, local, seen)
+    targets = targets_of(voters, local, seen)
     if backup is not None:
         made = plan_from_backup(backup.resolve(), offset, judgement, seen.holdings, targets)
     else:
@@ -192,7 +191,7 @@ def apply(
         for line in _plan_lines(made):
             typer.echo(line, err=True)
     confirm("found the quorum anew", yes=yes)
-    found = apply_plan(made, _say)
+    found = apply_plan(made, say)
     if as_json:
         rows = [{"node_id": one.node_id, "directory": one.directory, "kept": one.kept} for one in found]
         sys.stdout.write(json.dumps({"generation": made.generation, "voters": rows}) + "\n")
@@ -239,7 +238,7 @@ def _require_consent(made: RecoveryPlan, accepted: int | None) -> None:
 
 
 def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
-    answering = ask_controllers(made.controllers, secret)
+    answering = ask_controllers(made.controllers, secret, made.local_cluster)
     if len(answering) > made.voter_count // 2:
         urls = ", ".join(answer.url for answer in answering)
         raise RecoveryError(
@@ -248,81 +247,10 @@ def _require_no_majority(made: RecoveryPlan, secret: bytes | None) -> None:
         )
 
 
-# --- looking -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _SurveyedCluster:
-    """The results of a survey, and the cluster of `quorate up` that they are about, if any."""
-
-    holdings: list[SurveyedDirectory]
-    answers: list[RunningController]
-    controllers: tuple[str, ...]
-    plan: ClusterPlan | None
-
-    def as_left(self, text: str | None) -> set[int] | None:
-        """Of which controllers somebody says that their directories are as they left them; None: of all."""
-        if text is None:
-            return set() if self.plan is None else None
-        said, here = set(broker_ids(text, "--as-left")), {one.node_id for one in self.holdings}
-        if not said <= here:
-            raise typer.BadParameter(f"of controller {min(said - here)} no directory is here", param_hint="--as-left")
-        return said
-
-
-def _look(
-    directories: Sequence[Path] | None, local: Path, controllers: str | None, brokers: str, secret: bytes | None
-) -> _SurveyedCluster:
-    if directories and len(directories) > _DIRECTORIES_MAX:
-        raise typer.BadParameter(f"{len(directories)} directories; {_DIRECTORIES_MAX} at most")
-    cluster = None if directories else ClusterPlan.load(local)
-    if cluster is None and not directories:
-        raise typer.BadParameter(f"which directories? There is no local cluster in {local}: name some, or --dir")
-    paths = list(directories or []) if cluster is None else local_directories(local, cluster)
-    if controllers is not None:
-        urls = tuple(part for part in controllers.split(",") if part.strip())
-    else:
-        urls = () if cluster is None else cluster.controller_urls
-    holdings = []
-    for number, path in enumerate(paths):
-        _say(number, len(paths), f"reading {path}")
-        holdings.append(survey_directory(path.resolve()))
-    answers = ask_controllers(urls, secret) + ask_brokers([url for url in brokers.split(",") if url.strip()])
-    return _SurveyedCluster(holdings, answers, urls, cluster)
-
-
-def _targets(voters: Sequence[str] | None, local: Path, seen: _SurveyedCluster) -> Targets:
-    if not seen.controllers:
-        raise typer.BadParameter(
-            "whose quorum is it? Name its controllers with --controllers: apply refuses while a majority answers"
-        )
-    if voters:
-        found = sorted(_voter(text) for text in voters)
-        if len({node for node, _ in found}) < len(found) or len({path for _, path in found}) < len(found):
-            raise typer.BadParameter("--voter names an id or a directory twice")
-        return Targets(voters=tuple(found), controllers=seen.controllers)
-    if seen.plan is None:
-        raise typer.BadParameter("who is to vote? Say --voter ID=DIRECTORY for each")
-    paths = ((one.id, str(controller_directory(local, one).resolve())) for one in seen.plan.controllers)
-    return Targets(voters=tuple(sorted(paths)), controllers=seen.controllers, local_cluster=str(local.resolve()))
-
-
-def _voter(text: str) -> tuple[int, str]:
-    node, separator, path = text.partition("=")
-    if not separator or not path or not node.isascii() or not node.isdigit() or int(node) >= 1 << 31:
-        raise typer.BadParameter(f"--voter {text!r}: say it as ID=DIRECTORY")
-    return int(node), str(Path(path).resolve())
-
-
-def _say(done: int, of: int, what: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(f"quorate: [{done}/{of}] {what}\n")
-
-
 # --- showing -----------------------------------------------------------------------------------------
 
 
-def _survey_lines(seen: _SurveyedCluster, judgement: Judgement) -> list[str]:
+def _survey_lines(seen: SurveyedCluster, judgement: Judgement) -> list[str]:
     rows = [("NODE", "EPOCH", "LOG", "COMMITTED", "CHECKPOINT", "LAST-RECORD", "VOTES", "STATE", "DIRECTORY")]
     for one in seen.holdings:
         newest = one.checkpoints[-1] if one.checkpoints else None
@@ -345,7 +273,7 @@ def _survey_lines(seen: _SurveyedCluster, judgement: Judgement) -> list[str]:
     return [*columns(rows), *answers, f"Seed: {judgement.seed.name}", *(f"- {line}" for line in judgement.sentences)]
 
 
-def _survey_json(seen: _SurveyedCluster, judgement: Judgement) -> dict[str, object]:
+def _survey_json(seen: SurveyedCluster, judgement: Judgement) -> dict[str, object]:
     return {
         "directories": [one.model_dump() for one in seen.holdings],
         "answers": [one.model_dump() for one in seen.answers],

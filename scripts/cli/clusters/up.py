@@ -67,6 +67,12 @@ BasePort = Annotated[
 Restart = Annotated[
     bool, typer.Option("--restart", help="Start processes again that end by themselves, after growing waits.")
 ]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure", help="A new cluster without TLS and permissions: every program on this machine may do everything."
+    ),
+]
 Demo = Annotated[bool, typer.Option("--demo", help="A scripted tour on a captured Kafka cluster; then exit.")]
 
 
@@ -78,9 +84,13 @@ def up(
     controllers: ControllerCount = None,
     base_port: BasePort = None,
     restart: Restart = False,
+    insecure: Insecure = False,
     demo: Demo = False,
 ) -> None:
     """Start controllers and brokers on loopback, show the live status, and stop them in order at Ctrl-C.
+
+    A new cluster makes itself certificates, in DIR/certificates: it speaks TLS on every port, and lets in whom it knows
+    by them. Commands on this machine find them by themselves, and ask as its administrator.
 
     Started again on the same directory, the cluster goes on where it was. A process that ends on its own is
     named, and the others go on as long as a majority of the controllers is left. `quorate node` kills, freezes and
@@ -97,7 +107,7 @@ def up(
 
       scripts/up --demo
     """
-    wanted = WantedCluster(directory, fresh, source, brokers, controllers, base_port)
+    wanted = WantedCluster(directory, fresh, source, brokers, controllers, base_port, insecure)
     if not demo:
         raise typer.Exit(_make_and_run(wanted, restarts=restart))
     if restart or wanted != WantedCluster(LOCAL_DIRECTORY):
@@ -188,6 +198,8 @@ async def _ready(cluster: LocalCluster, voice: _Voice) -> None:
     for sentence in doubtful_elections(status.elections):
         voice.say(sentence)
     voice.say(_ready_sentence(cluster))
+    if not cluster.plan.is_secured:
+        voice.say("it is insecure: without TLS and permissions every program on this machine may do everything")
 
 
 def _ready_sentence(cluster: LocalCluster) -> str:

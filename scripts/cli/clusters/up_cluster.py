@@ -33,6 +33,7 @@ class WantedCluster:
     brokers: str | None = None
     controllers: int | None = None
     base_port: int | None = None
+    is_insecure: bool = False
 
 
 def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPlan:
@@ -57,6 +58,7 @@ def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPl
         wanted.controllers or CONTROLLERS,
         _broker_count(wanted.brokers),
         lambda plan: _prepare(plan, wanted, say),
+        is_secured=not wanted.is_insecure,
     )
     say(f"formatted cluster {plan.cluster_id} in {wanted.directory}")
     return plan
@@ -65,6 +67,7 @@ def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPl
 def _known(known: ClusterPlan, wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPlan:
     options = {"--from": wanted.source, "--brokers": wanted.brokers, "--controllers": wanted.controllers}
     given = [name for name, value in options.items() if value is not None]
+    given += ["--insecure"] if wanted.is_insecure and known.is_secured else []
     if given:
         raise ClusterError(
             f"{wanted.directory} holds cluster {known.cluster_id} already, and {' and '.join(given)} "
@@ -72,6 +75,11 @@ def _known(known: ClusterPlan, wanted: WantedCluster, say: Callable[[str], None]
         )
     plan = known if wanted.base_port is None else known.on_ports(_ports(wanted).take)
     _require_ports(plan)
+    if known.is_secured:
+        from quorate.scripts.certificates.local_authority import renew_local
+
+        for name in renew_local(wanted.directory):
+            say(f"the certificate of {name} was to end soon, and has been renewed")
     if plan != known:
         plan.save(wanted.directory)
         say(f"cluster {known.cluster_id} in {wanted.directory} moves to the ports from {wanted.base_port} on")
@@ -95,6 +103,7 @@ def _twin(wanted: WantedCluster, source: Path, say: Callable[[str], None]) -> Cl
         wanted.brokers or "live",
         lambda one: say(str(one)),
         lambda plan: _prepare(plan, wanted, say),
+        is_secured=not wanted.is_insecure,
     )
     played = sum(len(group.ids) for group in plan.brokers)
     say(f"made cluster {plan.cluster_id}, a twin of {plan.source_cluster_id}, with {played} of its brokers played")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
 from quorate.scripts.cluster.source_state import SourceState, known_commit
 from quorate.scripts.terminal.arguments import AsJson, broker_ids
-from quorate.scripts.terminal.connecting import AtMoment, SecretFile, find_secret, is_insecure
+from quorate.scripts.terminal.connecting import AtMoment, SecretFile, find_secret, find_tls, full_urls, is_insecure
 from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.image_digest import digest_image
 
@@ -78,6 +79,7 @@ _OldControllers = Annotated[
     ),
 ]
 _BasePort = Annotated[int, typer.Option(min=1024, max=65_000, help="With --nodes: the first of its loopback ports.")]
+_Insecure = Annotated[bool, typer.Option("--insecure", help="With --nodes: without TLS and permissions.")]
 
 
 def restore(
@@ -93,6 +95,7 @@ def restore(
     secret_file: SecretFile = None,
     brokers: _Brokers = "live",
     base_port: _BasePort = 18_080,
+    insecure: _Insecure = False,
     as_json: AsJson = False,
 ) -> None:
     """Make new directories that start from a state: for a fresh cluster, or to rehearse on.
@@ -121,9 +124,8 @@ def restore(
         raise typer.BadParameter(f"{brokers!r}: {', '.join(_PLAYED)}", param_hint="--brokers")
     wanted = _wanted(source, at, cluster_id, _Insisted(controllers, secret_file) if with_vote else None)
     if nodes is not None:
-        plan = restore_cluster(
-            source, wanted.state, target, Ports.from_base(base_port), nodes, brokers, wanted.voting_id
-        )
+        make = partial(restore_cluster, source, wanted.state, target, Ports.from_base(base_port))
+        plan = make(nodes, brokers, wanted.voting_id, is_secured=not insecure)
         used_id, made = plan.cluster_id, _cluster_document(target, plan)
     else:
         node = _node(node_id or 0, voters, wanted)
@@ -191,10 +193,10 @@ def _require_silence(insisted: _Insisted, cluster_id: str) -> None:
     Raises:
         typer.BadParameter: nobody can be asked. ClusterError: a controller answers.
     """
-    urls = [part for part in (insisted.controllers or "").split(",") if part.strip()]
+    urls = full_urls([part for part in (insisted.controllers or "").split(",") if part.strip()])
     if not urls:
         raise typer.BadParameter("whose vote may be forgotten? Name that cluster's controllers with --controllers")
-    for one in ask_each(urls, find_secret(insisted.secret_file), insecure=is_insecure()):
+    for one in ask_each(urls, find_secret(insisted.secret_file), find_tls(urls), insecure=is_insecure()):
         if not one.is_silent and (one.status is None or one.status.cluster_id == cluster_id):
             raise ClusterError(
                 f"{one.url} answers: while a controller of cluster {cluster_id} runs, no other is given a vote that it"

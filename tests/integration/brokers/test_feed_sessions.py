@@ -163,7 +163,7 @@ def resident_bytes(pid: int) -> int:
 @pytest.mark.timeout(300)
 async def test_memory_of_a_controller_stays_bounded_however_many_do_not_read(tmp_path: Path) -> None:
     """64 readers at as many places of the log would hold half a gigabyte of chunks, if each were given a large one."""
-    async with running_cluster(tmp_path, 1, 1) as c:
+    async with running_cluster(tmp_path, 1, 1, is_secured=False) as c:
         (url,), (process,), (broker_id,) = c.plan.controller_urls, c.controllers.values(), c.brokers
         for number in range(100):
             topic = CreatableTopic(name=f"filling-{number}", num_partitions=1000, replication_factor=1)

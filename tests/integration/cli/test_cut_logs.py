@@ -156,7 +156,7 @@ async def test_log_that_was_cut_and_is_in_a_file_all_the_same_is_told_from_its_b
 async def test_running_cluster_tells_all_of_it_behind_checkpoints_that_retention_has_cut_it_by(tmp_path: Path) -> None:
     """Retention removes each checkpoint once there is a newer one; the only segment has all of it."""
     brief = LocalOptions(controller={"LOG__RETENTION_MS": "0"})
-    async with running_cluster(tmp_path / "var", 1, 1, brief) as cluster:
+    async with running_cluster(tmp_path / "var", 1, 1, brief, is_secured=False) as cluster:
         (url,) = cluster.plan.controller_urls
         moments = []
         async with ControllerClient([url]) as client:

@@ -15,7 +15,7 @@ from tests.waiting import eventually
 
 
 async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path / "var", 1, 1) as cluster:
+    async with running_cluster(tmp_path / "var", 1, 1, is_secured=False) as cluster:
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
         async with ControllerClient(cluster.plan.controller_urls, principal="User:ana") as client:
             await client.create_topics(CreateTopicsRequest(topics=[topic]))
@@ -50,7 +50,7 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
 
 async def test_history_of_a_running_quorum_asks_all_its_controllers(tmp_path: Path) -> None:
     """Ana's request went to a leader that is gone; Bo's, by a standby, to its successor."""
-    async with running_cluster(tmp_path / "var", 3, 1) as cluster:
+    async with running_cluster(tmp_path / "var", 3, 1, is_secured=False) as cluster:
         first = (await cluster.client.describe_quorum()).active_id
         assert first is not None
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)

@@ -23,7 +23,7 @@ async def shown(*arguments: str) -> Any:
 
 
 async def test_leader_epoch_and_voters_of_the_past_are_those_of_the_log(tmp_path: Path) -> None:
-    async with running_cluster(tmp_path / "var", 3, 1) as cluster:
+    async with running_cluster(tmp_path / "var", 3, 1, is_secured=False) as cluster:
         urls = {c.id: f"127.0.0.1:{c.http_port}" for c in cluster.plan.controllers}
         first = await cluster.client.describe_quorum()
         assert first.active_id is not None

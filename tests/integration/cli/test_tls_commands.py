@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from quorate.scripts.cluster.found_controllers import ask_each
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import alone
 from tests.integration.http_stage import stage
@@ -42,3 +44,15 @@ async def test_certificate_without_its_key_is_a_mistake_of_usage(monkeypatch: py
     ended = await alone("topics", "list", "--controllers", f"{HOST}:1")
     assert ended.code == 2
     assert "QUORATE_CERT_FILE and QUORATE_KEY_FILE belong together" in ended.said
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_controller_that_cannot_be_asked_is_not_taken_for_silent(scheme: str) -> None:
+    """Nobody may conclude that a cluster does not run from not being trusted by it, or not trusting it."""
+    server, foreign = server_context(issued(authority(), HOST)), client_context([authority("foreign")])
+    async with stage(1, tls=SpokenTls(lambda: server, lambda: foreign)) as on:
+        url = f"{scheme}://{on.urls[0].partition('://')[2]}"
+        (found,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
+    assert (found.status, found.is_silent) == (None, False)
+    (gone,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
+    assert gone.is_silent

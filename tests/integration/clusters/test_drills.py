@@ -52,7 +52,7 @@ def require_writes_throughout(outcome: dict[str, Any]) -> None:
 async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) -> None:
     """On a cluster that is there already; it is whole afterwards, and the report has what happened."""
     cluster = tmp_path / "var"
-    make_fresh(cluster, Ports.of(free_ports(9)), 3, 3)
+    make_fresh(cluster, Ports.of(free_ports(9)), 3, 3, is_secured=True)
     reports = tmp_path / "reports"
 
     ended = await drill(

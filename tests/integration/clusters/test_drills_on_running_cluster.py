@@ -24,10 +24,10 @@ from tests.waiting import eventually_sync
 BACK_S = 60.0
 
 
-def is_whole(plan: ClusterPlan) -> bool:
+def is_whole(directory: Path, plan: ClusterPlan) -> bool:
     """Whether every process runs, and nothing is left of any drill."""
     for url in plan.controller_urls:
-        status = get(f"{url}/v1/status")
+        status = get(f"{url}/v1/status", directory)
         if status is None or [v["role"] in ("active", "standby") for v in status["quorum"]["voters"]] != [True] * 3:
             return False
         if status["topics"] or [b["state"] for b in status["brokers"]] != ["active"] * len(plan.brokers):
@@ -78,7 +78,7 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
 
         outcome = json.loads(drill(directory, "leader-kill", "--json").out)
         assert outcome["verdict"] == "passed", outcome
-        eventually_sync(lambda: is_whole(plan), "the topics of the drill are gone", BACK_S)
+        eventually_sync(lambda: is_whole(directory, plan), "the topics of the drill are gone", BACK_S)
 
         refused = drill(directory, "bit-flip")
         assert (refused.code, refused.out) == (1, "")
@@ -87,15 +87,17 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
         broken_off = subprocess.Popen(
             command("drill", "run", "rolling-restart", "--on", str(directory)), stderr=subprocess.PIPE, text=True
         )
-        eventually_sync(lambda: any(get(f"{url}/v1/status") is None for url in plan.controller_urls), "a fault", BACK_S)
+        eventually_sync(
+            lambda: any(get(f"{url}/v1/status", directory) is None for url in plan.controller_urls), "a fault", BACK_S
+        )
         broken_off.send_signal(signal.SIGINT)  # Ctrl-C
         _, said = broken_off.communicate(timeout=BACK_S)
         assert broken_off.returncode == 130
         assert said == "quorate: rolling-restart was broken off by Ctrl-C, and has no outcome\n"
-        eventually_sync(lambda: is_whole(plan), "all is as it was", BACK_S)
+        eventually_sync(lambda: is_whole(directory, plan), "all is as it was", BACK_S)
 
         asyncio.run(borrow_and_leave(directory, plan))
-        eventually_sync(lambda: is_whole(plan), "all is as it was", BACK_S)
+        eventually_sync(lambda: is_whole(directory, plan), "all is as it was", BACK_S)
         assert supervisor.poll() is None
 
         asyncio.run(borrow_until_it_ends(directory, supervisor))
@@ -104,8 +106,9 @@ def test_processes_of_a_running_cluster_are_lent_and_come_back(tmp_path: Path) -
 
 
 @pytest.mark.timeout(300)
-async def test_named_cluster_is_drilled_by_commands(tmp_path: Path) -> None:
+async def test_named_cluster_is_drilled_by_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands kill a process by its id and start another; an operator's go through ssh or an orchestrator."""
+    monkeypatch.chdir(tmp_path)  # in ./var are the certificates with which it is asked
     async with running_cluster(tmp_path / "var", 3, 3) as cluster:
         for process in cluster.controllers.values():
             (tmp_path / process.name).write_text(str(process.pid))

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, admin_tls
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.ports import free_stretch
 from quorate.snapshots.checkpoints.loading import load_image
@@ -62,13 +64,18 @@ def logs(directory: Path) -> str:
     return "\n".join(f"== {p.name}\n{p.read_text()[-3000:]}" for p in sorted(directory.glob("logs/*.log")))
 
 
-def get(url: str) -> Any:
-    """JSON of a URL; None while nobody serves it."""
+def get(url: str, directory: Path) -> Any:
+    """JSON of a URL, asked for as the administrator of a cluster; None while nobody serves it."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=5, context=tls_of(directory)) as answer:
             return json.load(answer)
     except OSError:
         return None
+
+
+def tls_of(directory: Path) -> ssl.SSLContext | None:
+    """None: it was made with --insecure."""
+    return admin_tls(directory)() if (directory / CERTIFICATES_NAME).exists() else None
 
 
 def ready_status(directory: Path, brokers: int, controller: int = 0) -> dict[str, Any]:
@@ -76,7 +83,7 @@ def ready_status(directory: Path, brokers: int, controller: int = 0) -> dict[str
 
     def look() -> dict[str, Any]:
         plan = ClusterPlan.load(directory)
-        status = {} if plan is None else get(f"{plan.controller_urls[controller]}/v1/status") or {}
+        status = {} if plan is None else get(f"{plan.controller_urls[controller]}/v1/status", directory) or {}
         if not status or status["quorum"]["active_id"] is None:
             return {}
         active = [b for b in status["brokers"] if b["state"] == "active"]
@@ -101,7 +108,7 @@ def test_cluster_started_again_goes_on_where_it_was(tmp_path: Path) -> None:
         request = urllib.request.Request(
             f"{plan.controller_urls[1]}/v1/topics", data=body, headers={"content-type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20, context=tls_of(directory)) as answer:
             assert json.load(answer)["topics"][0]["error_code"] == 0
     other = base_port()
     with running_up(directory, "--base-port", other) as second:
@@ -129,7 +136,11 @@ def test_twin_without_brokers_shows_the_imported_state_and_fences_nobody(tmp_pat
     directory = tmp_path / "twin"
     source = kafka_data / "dynamic-small/m1/log"
     expected = json.loads((kafka_data / "dynamic-small/m1/expected.json").read_text())
-    with running_up(directory, "--base-port", base_port(), "--from", str(source), "--brokers", "none"):
+    with running_up(
+        directory, "--base-port", base_port(), "--from", str(source), "--brokers", "none", "--insecure"
+    ) as up:
+        said = said_until(up, "insecure")
+        assert "it is insecure: without TLS and permissions every program on this machine" in said
         status = ready_status(directory, 1)
         fenced = {b["id"] for b in status["brokers"] if b["state"] == "fenced"}
         assert fenced == {b["id"] for b in expected["brokers"] if b["fenced"]}

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import controller_directory
@@ -90,13 +89,12 @@ async def brokers_agree(cluster: LocalCluster) -> bool:
     if sum(broker.state == "active" for broker in status.brokers) < len(cluster.plan.brokers):
         return False
     offset = status.quorum.high_watermark
-    urls = [f"http://127.0.0.1:{broker.http_port}" for broker in cluster.plan.brokers]
+    urls = [node.url for node in cluster.members.brokers.values() if node.url is not None]
     active = next(voter.http for voter in status.quorum.voters if voter.node_id == status.quorum.active_id)
-    async with ControllerClient([active]) as client:
-        try:
-            return len({await client.digest_of(url, offset) for url in [active, *urls]}) == 1
-        except ApiError:
-            return False  # the log has moved on meanwhile
+    try:
+        return len({await cluster.client.digest_of(url, offset) for url in [active, *urls]}) == 1
+    except ApiError:
+        return False  # the log has moved on meanwhile
 
 
 @pytest.mark.timeout(400)

@@ -306,7 +306,7 @@ async def trial(
 ) -> AsyncIterator[Trial]:
     """Three controllers; the workers are started by ``run`` and killed at the end if they are still there."""
     options = LocalOptions(controller={"BROKERS__SESSION_TIMEOUT_MS": str(SESSION_MS)})
-    async with running_cluster(home / "cluster", 3, 0, options) as cluster:
+    async with running_cluster(home / "cluster", 3, 0, options, is_secured=False) as cluster:
         made = Trial(cluster, home, seed, program)
         try:
             yield made

@@ -6,9 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.process.quorum_parts import own_certificate_check
+from quorate.controller.process.settings import ControllerSettings
+from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.directory.directory import FormatPlan, MetadataDirectory, format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import CorruptBatch, StorageError
+from quorate.metadata_log.private_files import read_secret
+from quorate.scripts.certificates.authority import Validity
+from quorate.scripts.certificates.certificate_directory import CertificateDirectory
+from quorate.scripts.certificates.local_authority import renew_local
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, node_paths
+from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import Ports, controller_directory, make_fresh, make_twin, remove
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.snapshots.checkpoints.loading import load_image
@@ -23,6 +33,39 @@ def test_fresh_cluster_is_there_when_its_plan_is(tmp_path: Path) -> None:
         opened = MetadataDirectory.open(RealDisk(), str(controller_directory(tmp_path / "var", controller)))
         opened.close()
         assert (opened.meta.cluster_id, opened.meta.node_id) == (plan.cluster_id, controller.id)
+
+
+def test_secured_cluster_has_certificates_of_all_its_processes_and_goes_with_them(tmp_path: Path) -> None:
+    plan = make_fresh(tmp_path / "var", PORTS, 3, 2, is_secured=True)
+    for number in (1, 2, 3):
+        paths = node_paths(tmp_path / "var", f"controller-{number}")
+        TlsFiles(paths, is_server=True, check=own_certificate_check(plan.cluster_id, number))
+    for number in (11, 12):
+        TlsFiles(node_paths(tmp_path / "var", f"broker-{number}"), is_server=True)
+    assert all(node.url is not None and node.url.startswith("https://") for node in plan.members.nodes)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "var" / CERTIFICATES_NAME).iterdir()}
+    assert modes == {0o600}
+    remove(tmp_path / "var")
+    assert not list((tmp_path / "var").iterdir())
+
+
+def test_settings_of_a_secured_controller_let_in_its_administrator_alone(tmp_path: Path) -> None:
+    cluster = LocalCluster(tmp_path, make_fresh(tmp_path, PORTS, 1, 0, is_secured=True))
+    settings = load_settings(ControllerSettings, tmp_path / "controller-1.toml", [], environment={})
+    assert cluster.tls is not None
+    assert (settings.access.authorizer, settings.access.super_users) == ("acl", ("User:CN=admin",))
+    assert settings.tls.is_on
+    assert settings.shared_secret_file is not None
+    assert len(read_secret(settings.shared_secret_file)) >= 32
+
+
+def test_certificates_that_end_soon_are_renewed_and_no_others(tmp_path: Path) -> None:
+    make_fresh(tmp_path, PORTS, 1, 1, is_secured=True)
+    made = CertificateDirectory(tmp_path / CERTIFICATES_NAME)
+    assert renew_local(tmp_path) == []
+    made.renew("broker-11", Validity.of(59))
+    assert renew_local(tmp_path) == ["broker-11"]
+    assert renew_local(tmp_path) == []
 
 
 @pytest.mark.parametrize("moment", ["static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1"])

@@ -56,7 +56,11 @@ def test_cluster_that_is_there_goes_on_or_moves_to_other_ports(tmp_path: Path, b
 
 @pytest.mark.parametrize(
     ("option", "says"),
-    [({"controllers": 3}, "--controllers is"), ({"brokers": "3", "source": Path("x")}, "--from and --brokers are")],
+    [
+        ({"controllers": 3}, "--controllers is"),
+        ({"is_insecure": True}, "--insecure is"),
+        ({"brokers": "3", "source": Path("x")}, "--from and --brokers are"),
+    ],
 )
 def test_option_for_a_new_cluster_is_refused_where_there_is_one(
     tmp_path: Path, base: int, option: dict[str, object], says: str

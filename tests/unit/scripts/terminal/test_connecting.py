@@ -1,0 +1,63 @@
+"""With which TLS a command asks: what the environment names, or, of the local cluster alone, its administrator's."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import pytest
+
+from quorate.scripts.certificates.local_files import admin_paths
+from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.plan import PLAN_NAME
+from quorate.scripts.terminal.connecting import find_controllers, find_tls, full_urls
+from tests.integration.made_certificates import authority
+
+LOCAL = "https://127.0.0.1:20001"
+ELSEWHERE = "http://10.0.0.1:20001"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("QUORATE_CA_FILE", "QUORATE_CERT_FILE", "QUORATE_KEY_FILE"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def trusted_by(context: ssl.SSLContext) -> list[bytes]:
+    return context.get_ca_certs(binary_form=True)
+
+
+def test_local_cluster_is_asked_as_its_administrator_and_nobody_else_is() -> None:
+    make_fresh(Path("var"), Ports.from_base(20_000), 1, 1, is_secured=True)
+    assert find_controllers(None) == (LOCAL,)
+    assert full_urls(["127.0.0.1:20001", "127.0.0.1:20002", "10.0.0.1:20001", "http://127.0.0.1:20001"]) == (
+        LOCAL,
+        "https://127.0.0.1:20002",
+        ELSEWHERE,
+        "http://127.0.0.1:20001",
+    )
+    local = find_tls([ELSEWHERE, LOCAL])
+    assert local is not None
+    assert trusted_by(local()) == [ssl.PEM_cert_to_DER_cert(admin_paths(Path("var")).ca_files[0].read_text())]
+    assert find_tls([ELSEWHERE]) is None
+
+
+def test_what_the_environment_names_goes_before_the_local_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_fresh(Path("var"), Ports.from_base(20_000), 1, 0, is_secured=True)
+    named = authority().pair.certificate
+    Path("named.pem").write_bytes(named)
+    monkeypatch.setenv("QUORATE_CA_FILE", "named.pem")
+    asked = find_tls([LOCAL])
+    assert asked is not None
+    assert trusted_by(asked()) == [ssl.PEM_cert_to_DER_cert(named.decode())]
+    assert full_urls(["10.0.0.1:20001"]) == ("https://10.0.0.1:20001",)
+
+
+@pytest.mark.parametrize("is_damaged", [True, False])
+def test_local_cluster_that_has_none_or_cannot_be_read_gives_no_certificates(is_damaged: bool) -> None:
+    make_fresh(Path("var"), Ports.from_base(20_000), 1, 0)
+    if is_damaged:
+        (Path("var") / PLAN_NAME).write_text("{")
+    assert find_tls([LOCAL, "http://127.0.0.1:20001"]) is None
+    assert full_urls(["127.0.0.1:20001"]) == ("http://127.0.0.1:20001",)
