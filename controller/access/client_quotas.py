@@ -24,15 +24,13 @@ from quorate.controller.protocol.quotas import (
     QuotaFilterComponent,
     QuotaValue,
 )
+from quorate.controller.quotas.entities import CLIENT_ID, CONNECTION_RATE, IP, MUTATION_RATE, USER
 from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
 from quorate.metadata_log.records.records import ClientQuotaRecord, EntityData, VersionedRecord
 from quorate.snapshots.checkpoints.hash_map_order import in_hash_map_order
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import QuotaEntity
 
-USER: Final = "user"
-CLIENT_ID: Final = "client-id"
-IP: Final = "ip"
 #: Hosts that are not addresses, in one request: each must be asked of the name service.
 HOST_NAMES_MAX: Final = 10
 
@@ -43,9 +41,9 @@ _CLIENT_KEYS: Final[Mapping[str, float | None]] = {
     "producer_byte_rate": _LONG_MAX,
     "consumer_byte_rate": _LONG_MAX,
     "request_percentage": None,
-    "controller_mutation_rate": None,
+    MUTATION_RATE: None,
 }
-_IP_KEYS: Final[Mapping[str, float | None]] = {"connection_creation_rate": _INT_MAX}
+_IP_KEYS: Final[Mapping[str, float | None]] = {CONNECTION_RATE: _INT_MAX}
 _TYPE_NAMES: Final = {_INT_MAX: "an INT", _LONG_MAX: "a LONG"}
 _FRACTION_MAX: Final = 1e-6
 

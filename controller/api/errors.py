@@ -122,6 +122,8 @@ class HttpRefusal(ApiError):
         self.status = status
 
 
+#: In the details of a refusal by a quota: for how long (ms) more will be refused.
+THROTTLE_TIME_MS: Final = "throttle_time_ms"
 #: In the details of a refusal to go back to a moment: the earliest offset whose state the refusing controller has.
 EARLIEST_OFFSET: Final = "earliest_offset"
 
@@ -195,7 +197,7 @@ def error_from_reply(reply: ErrorReply, status: int) -> ApiError:
         return NotController(reply.leader_id, reply.message)
     if code is ErrorCode.OFFSET_OUT_OF_RANGE and "is_diverging" in reply.details:
         return FeedOutOfRange(reply.message, **reply.details)
-    if code is ErrorCode.THROTTLING_QUOTA_EXCEEDED:
+    if code is ErrorCode.THROTTLING_QUOTA_EXCEEDED and THROTTLE_TIME_MS not in reply.details:
         return Overloaded(reply.message)
     if status != STATUS[code]:
         return HttpRefusal(status, reply.message, code, reply.details)

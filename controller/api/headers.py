@@ -21,6 +21,8 @@ HIGH_WATERMARK: Final = "X-Quorate-High-Watermark"
 #: On a request: in whose name it is made, ``Type:name``. Believed where there is no authorizer, of who is listed as a
 #: proxy, and of controllers.
 PRINCIPAL: Final = "X-Quorate-Principal"
+#: On a request: the name that the program gives itself, Kafka's client id, by which client quotas know it.
+CLIENT_ID: Final = "X-Quorate-Client-Id"
 #: On a request that a standby passes on: the IP address of the client that it came from.
 CLIENT: Final = "X-Quorate-Client"
 #: On a request that a standby passes on: how its client proved who it is, and which node it is, if any.

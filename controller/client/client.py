@@ -39,7 +39,6 @@ from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.targets import topic_part
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.client.ways import Ways
-from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.seals import Seal
 from quorate.controller.protocol import (
     AllocateProducerIdsRequest,
@@ -103,6 +102,7 @@ class ControllerClient:
         login: PasswordLogin | None = None,
         timeout_ms: float = DEFAULT_TIMEOUT_MS,
         principal: str | None = None,
+        client_id: str | None = None,
         absent_ms: float | None = None,
         at: str | None = None,
         sender: Sender | None = None,
@@ -111,6 +111,7 @@ class ControllerClient:
         """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
 
         ``shared_secret``: it, or a token: bytes without a line's end (``read_secret``), or what gives them each time.
+        ``client_id``: the program's name for itself, by which client quotas know it.
         ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
         ``login``: with what to log in, over TLS or to this machine only; it is renewed while the client is used.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
@@ -120,10 +121,9 @@ class ControllerClient:
 
         Raises:
             SecretInPlaintext: it would be, and is not to be (asked later for another controller, methods raise it).
-            InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal can be.
+            InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal or client id can be.
         """
-        who = None if principal is None else check_principal(principal)
-        self._session = PendingSession(shared_secret, who, seal)
+        self._session = PendingSession(shared_secret, principal, seal, client_id)
         ways = Ways(self._session, tls, login, is_secret=shared_secret is not None and not insecure)
         self._connect, self.urls = ways.connect, tuple(dict.fromkeys(map(ways.base_url, urls)))
         if not self.urls and sender is None:

@@ -85,7 +85,10 @@ def _is_base_url(url: str) -> bool:
 
 
 def make_session(
-    shared_secret: ShownSecret = None, principal: str | None = None, seal: Seal | None = None
+    shared_secret: ShownSecret = None,
+    principal: str | None = None,
+    seal: Seal | None = None,
+    client_id: str | None = None,
 ) -> aiohttp.ClientSession:
     """A session that sends each request at most once: whoever calls knows what may be repeated.
 
@@ -99,6 +102,8 @@ def make_session(
         middlewares.append(partial(_send_shown, shared_secret))
     if principal is not None:
         sent_headers[headers.PRINCIPAL] = principal
+    if client_id is not None:
+        sent_headers[headers.CLIENT_ID] = client_id
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0, keepalive_timeout=_KEEPALIVE_SECONDS, socket_factory=sockets.to_a_controller

@@ -6,6 +6,7 @@ import aiohttp
 
 from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.client.connection import make_session
+from quorate.controller.decisions.origin import check_client_id, check_principal
 from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import InvalidArgument, QuorateError
 from quorate.metadata_log.private_files import secret_problem
@@ -18,16 +19,24 @@ class ClientClosed(QuorateError):
 class PendingSession:
     """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
 
-    def __init__(self, shared_secret: ShownSecret, principal: str | None, seal: Seal | None = None) -> None:
+    def __init__(
+        self,
+        shared_secret: ShownSecret,
+        principal: str | None,
+        seal: Seal | None = None,
+        client_id: str | None = None,
+    ) -> None:
         """See ``make_session``.
 
         Raises:
-            InvalidArgument: no request can show such a secret.
+            InvalidArgument: no request can show such a secret. ApiError: INVALID_REQUEST, no such principal or client
+                id can be.
         """
         if shared_secret is not None and not callable(shared_secret):
             _check(shared_secret)
         self._shared_secret = shared_secret
-        self._principal = principal
+        self._principal = None if principal is None else check_principal(principal)
+        self._client_id = None if client_id is None else check_client_id(client_id)
         self._seal = seal
         self._open: aiohttp.ClientSession | None = None
         self._is_closed = False
@@ -35,7 +44,7 @@ class PendingSession:
     def __call__(self) -> aiohttp.ClientSession:
         self.check_open()
         if self._open is None:
-            self._open = make_session(self._shared_secret, self._principal, self._seal)
+            self._open = make_session(self._shared_secret, self._principal, self._seal, self._client_id)
         return self._open
 
     def check_open(self) -> None:

@@ -39,17 +39,17 @@ class AnswerFrames:
     def __init__(self, node: Node) -> None:
         self._node = node
         #: Before and after the request's name, the latter up to the value of the content's length.
-        self._frames: dict[tuple[int, str], tuple[bytes, bytes]] = {}
+        self._frames: dict[tuple[int, str, int], tuple[bytes, bytes]] = {}
         self._ready: _Ready | None = None
         #: What both are of: the beginning of a second, and what the node said of itself.
         self._second_ms = 0.0
         self._position: NodePosition | None = None
 
-    def answer(self, route: Route, request_id: str, status: int, body: bytes, media: str) -> bytes:
-        """The bytes of an answer."""
+    def answer(self, route: Route, request_id: str, status: int, body: bytes, media: str, retry_after_s: int) -> bytes:
+        """The bytes of an answer. ``retry_after_s``: said where the status is 429."""
         self._node.cluster.counters().note_answer((f"{route.method} {route.path}", status))
         self._refresh()
-        before, after = self._frame(status, media)
+        before, after = self._frame(status, media, retry_after_s)
         return b"%b%b%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
 
     def last_answer(self, request_id: str, status: int, body: bytes) -> bytes:
@@ -84,16 +84,17 @@ class AnswerFrames:
         self._ready = _Ready(reply, route, media, before, whole, (f"{route.method} {route.path}", status))
         return self._ready
 
-    def _frame(self, status: int, media: str) -> tuple[bytes, bytes]:
-        frame = self._frames.get((status, media))
+    def _frame(self, status: int, media: str, retry_after_s: int = 1) -> tuple[bytes, bytes]:
+        frame = self._frames.get((status, media, retry_after_s))
         if frame is None:
             before = (
                 f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
                 f"Date: {formatdate(self._second_ms // _SECOND_MS, usegmt=True)}\r\n"
                 f"{headers.REQUEST_ID}: "
             )
-            said = (*node_headers(self._node, is_told_all=not is_refusal(status)), *status_headers(status))
+            about_node = node_headers(self._node, is_told_all=not is_refusal(status))
+            said = (*about_node, *status_headers(status, retry_after_s))
             named = "".join(f"{name}: {value}\r\n" for name, value in said)
             after = f"\r\n{named}Content-Length: "
-            frame = self._frames[status, media] = before.encode("latin-1"), after.encode("latin-1")
+            frame = self._frames[status, media, retry_after_s] = before.encode("latin-1"), after.encode("latin-1")
         return frame

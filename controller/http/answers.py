@@ -13,8 +13,6 @@ from quorate.controller.scram.http_fields import challenge
 LOGIN_PATH: Final = "/v1/login"
 #: The same of every cluster: whoever may not ask is told nothing of it.
 _REALM: Final = "quorate"
-#: Whole seconds, the smallest that the header can say: what waits is worked off sooner.
-_RETRY_AFTER: Final = (("Retry-After", "1"),)
 #: To browsers: take no answer for anything but what it says it is, and show none to a page of another site.
 _BROWSER_HEADERS: Final = (("X-Content-Type-Options", "nosniff"), ("Cross-Origin-Resource-Policy", "same-origin"))
 
@@ -48,6 +46,6 @@ def is_refusal(status: int) -> bool:
     return status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
-def status_headers(status: int) -> tuple[tuple[str, str], ...]:
-    """Names and values that belong to a status."""
-    return _RETRY_AFTER if status == HTTPStatus.TOO_MANY_REQUESTS else ()
+def status_headers(status: int, retry_after_s: int) -> tuple[tuple[str, str], ...]:
+    """Names and values that belong to a status. ``retry_after_s``: where it is 429, when to come again."""
+    return (("Retry-After", str(retry_after_s)),) if status == HTTPStatus.TOO_MANY_REQUESTS else ()

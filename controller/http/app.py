@@ -72,7 +72,7 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     is_told_all = is_known and not is_refusal(answer.status)
     said = node_headers(request.app[NODE_KEY], is_told_all=is_told_all)
     asked_for = challenge_headers(request.app[NODE_KEY], request.path, answer.status)
-    for name, value in (*said, *status_headers(answer.status), *asked_for):
+    for name, value in (*said, *asked_for):
         answer.headers.setdefault(name, value)
     answer.headers.popall("Server", None)  # the framework's version is nobody's business
 
@@ -101,9 +101,10 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 
 def _failure(request: web.Request, error: Exception) -> web.Response:
-    status, body = failure_answer(error, request.method, request.path, REQUEST_ID.get())
+    status, body, retry_after_s = failure_answer(error, request.method, request.path, REQUEST_ID.get())
     request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, status)
-    answer = web.Response(status=status, body=body, content_type=JSON)
+    said = dict(status_headers(status, retry_after_s))
+    answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
     if isinstance(error, NoAccess):
         answer.force_close()
     return answer

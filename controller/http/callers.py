@@ -34,4 +34,4 @@ def rights_here(node: Node) -> Rights:
 
 def origin_of(caller: Caller, request_id: str) -> Origin:
     """The origin of a request. Of one that was passed on it is its client's."""
-    return Origin(caller.principal, caller.address, request_id)
+    return Origin(caller.principal, caller.address, request_id, caller.client_id)

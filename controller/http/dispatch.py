@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from quorate.controller.api import headers
 from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
-from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from quorate.controller.http.callers import CALLER, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
@@ -215,7 +215,10 @@ def encode(reply: BaseModel, media: str, *, is_bulk: bool = False) -> tuple[int,
         results = list(item_results(reply))
         failed = [result for result in results if result.error_code is not ErrorCode.NONE]
         if failed and len(results) == 1:
-            raise ApiError(failed[0].error_code, failed[0].error_message or failed[0].error_code.name)
+            code, throttle_time_ms = failed[0].error_code, getattr(reply, THROTTLE_TIME_MS, 0)
+            is_throttled = code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            details = {THROTTLE_TIME_MS: throttle_time_ms} if is_throttled else {}
+            raise ApiError(code, failed[0].error_message or code.name, details)
         status = SOME_FAILED if failed else 200
     return status, pack(reply) if media == MSGPACK else reply.model_dump_json().encode()
 

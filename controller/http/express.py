@@ -177,7 +177,7 @@ class ExpressLane:
     def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
         """Say why, and close the connection."""
         request_id = request_id_of("")
-        status, body = failure_answer(error, "", "", request_id)
+        status, body, _ = failure_answer(error, "", "", request_id)
         transport.write(self.frames.last_answer(request_id, status, body))
         transport.close()
 
@@ -360,6 +360,7 @@ class ExpressConnection(asyncio.Protocol):
         origin = origin_of(head.caller, request_id)
         ORIGIN.set(origin)
         route, media, node = head.route, head.media, self._lane.node
+        retry_after_s = 0
         asked = RefusedRequest(route.method, route.path, origin.principal, origin.address, request_id)
         try:
             reply = await run_route(route, Call(node, head.timeout_ms, rights), Nothing(), model)
@@ -367,13 +368,13 @@ class ExpressConnection(asyncio.Protocol):
             if status == SOME_FAILED:
                 node.refusals.note_items(asked, item_results(reply))
         except Exception as error:  # noqa: BLE001 - the border: nothing of ours may leave as a stack trace
-            status, data = failure_answer(error, route.method, route.path, request_id)
+            status, data, retry_after_s = failure_answer(error, route.method, route.path, request_id)
             node.refusals.note(asked, error, status)
             media = JSON
         self.task = None
         self.used_at = self._lane.clock()
         if not self.transport.is_closing():
-            self.transport.write(self._lane.frames.answer(route, request_id, status, data, media))
+            self.transport.write(self._lane.frames.answer(route, request_id, status, data, media, retry_after_s))
         if self._early:
             self._go_on()
 

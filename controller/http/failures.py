@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import secrets
+from typing import NamedTuple
 
 import structlog
 
-from quorate.controller.api.errors import error_reply, status_of
+from quorate.controller.api.errors import THROTTLE_TIME_MS, error_reply, status_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.tracebacks import traceback_text
 
 log = structlog.get_logger()
 
 
-def failure_answer(error: Exception, method: str, path: str, request_id: str) -> tuple[int, bytes]:
-    """Status, and body in JSON. What is our own fault is logged under an incident id that the client is told."""
+class FailureAnswer(NamedTuple):
+    """An error reply."""
+
+    status: int
+    #: JSON.
+    body: bytes
+    #: Where the same request may be sent again: after so many seconds, the fewest that are said.
+    retry_after_s: int
+
+
+def failure_answer(error: Exception, method: str, path: str, request_id: str) -> FailureAnswer:
+    """The answer to a failure. What is our own fault is logged under an incident id that the client is told."""
     if isinstance(error, ApiError) and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
         return _answer(error, request_id, None)
     incident_id = secrets.token_hex(8)
@@ -30,6 +42,8 @@ def failure_answer(error: Exception, method: str, path: str, request_id: str) ->
     return _answer(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message), request_id, incident_id)
 
 
-def _answer(error: ApiError, request_id: str, incident_id: str | None) -> tuple[int, bytes]:
+def _answer(error: ApiError, request_id: str, incident_id: str | None) -> FailureAnswer:
     reply = error_reply(error, request_id, incident_id)
-    return status_of(error), reply.model_dump_json().encode()
+    # What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
+    retry_after_s = max(1, math.ceil(error.details.get(THROTTLE_TIME_MS, 0) / 1000))
+    return FailureAnswer(status_of(error), reply.model_dump_json().encode(), retry_after_s)

@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from quorate.controller.api import headers
 from quorate.controller.api.content import JSON
 from quorate.controller.api.models import ErrorReply, Nothing
-from quorate.controller.decisions.origin import ANONYMOUS, PRINCIPAL_CHARS_MAX, PRINCIPAL_FORM
+from quorate.controller.decisions.origin import ANONYMOUS, CLIENT_ID_CHARS_MAX, PRINCIPAL_CHARS_MAX, PRINCIPAL_FORM
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Route
 
@@ -129,6 +129,13 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
             "description": f"Who asks; `{ANONYMOUS}` where it is not said. Without an authorizer it is what the client "
             "says; with one only proxies may ask in other names.",
             "schema": {"type": "string", "pattern": PRINCIPAL_FORM, "maxLength": PRINCIPAL_CHARS_MAX},
+        }
+        yield {
+            "name": headers.CLIENT_ID,
+            "in": "header",
+            "required": False,
+            "description": "The program's name for itself, by which client quotas know it.",
+            "schema": {"type": "string", "maxLength": CLIENT_ID_CHARS_MAX},
         }
 
 

@@ -20,6 +20,7 @@ _KNOWN: Final = frozenset(
         "content-type",
         "host",
         "user-agent",
+        headers.CLIENT_ID.lower(),
         headers.PRINCIPAL.lower(),
         headers.REQUEST_ID.lower(),
         headers.TIMEOUT_MS.lower(),

@@ -47,7 +47,7 @@ class IdentityAuthentication:
         identity, body_digest = self._proved(claims)
         if identity.node is not None and identity.node.role == "controller":
             if claims.hops():
-                return Caller(_passed_on(claims), _client(claims), claims.hops(), body_digest)
+                return Caller(_passed_on(claims), _client(claims), claims.hops(), body_digest, claims.client_id())
         elif any(claims.field(name) for name in _PASSED_ON):
             raise NoAccess(403, f"{_named(_PASSED_ON)} are for controllers, which pass requests on: send none of them")
         named = claims.named_principal()
@@ -56,7 +56,7 @@ class IdentityAuthentication:
                 message = f"{identity.principal} may not ask in the name of {named}: it is not among access.proxies"
                 raise NoAccess(403, message)
             identity = Identity(named, identity.proof)
-        return Caller(identity, claims.address, 0, body_digest)
+        return Caller(identity, claims.address, 0, body_digest, claims.client_id())
 
     def _proved(self, claims: RequestClaims) -> tuple[Identity, bytes | None]:
         """The identity of whoever is at the other end of the connection, and the digest of the sealed body."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
-from quorate.controller.decisions.origin import check_principal
+from quorate.controller.decisions.origin import check_client_id, check_principal
 from quorate.controller.identity.identity import Caller
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
@@ -62,6 +62,17 @@ class RequestClaims(NamedTuple):
             return check_principal(text)
         except ApiError as error:
             raise HttpRefusal(400, f"header {headers.PRINCIPAL}: {error.message}") from None
+
+    def client_id(self) -> str:
+        """The name that the program gives itself; empty: none.
+
+        Raises:
+            HttpRefusal: 400, it is too long, or not of printable ASCII.
+        """
+        try:
+            return check_client_id(self.field(headers.CLIENT_ID))
+        except ApiError as error:
+            raise HttpRefusal(400, f"header {headers.CLIENT_ID}: {error.message}") from None
 
     def hops(self) -> int:
         """The number of times that the request is said to have been passed on.

@@ -65,6 +65,8 @@ class Caller:
     hops: int = 0
     #: SHA-256 that the body must have: it was sealed with the head. None: nothing is known of it.
     body_digest: bytes | None = None
+    #: The name that the program gives itself, which nobody checks; empty: none.
+    client_id: str = ""
 
     @property
     def principal(self) -> str:

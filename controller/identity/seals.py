@@ -28,7 +28,14 @@ VALID_MS: Final = 60_000
 _LABEL: Final = b"quorate http request of a controller 1"
 _FORM: Final = re.compile(r"Quorate-Seal ([0-9]{1,10})\.([0-9]{1,15})\.([0-9a-f]{64})\.([0-9a-f]{64})")
 #: The headers that a seal covers, beside the request's line.
-_COVERED: Final = (headers.HOPS, headers.CLIENT, headers.PRINCIPAL, headers.IDENTITY, headers.REQUEST_ID)
+_COVERED: Final = (
+    headers.HOPS,
+    headers.CLIENT,
+    headers.CLIENT_ID,
+    headers.PRINCIPAL,
+    headers.IDENTITY,
+    headers.REQUEST_ID,
+)
 
 
 class Seals:

@@ -38,7 +38,8 @@ class SharedSecretAuthentication:
         hops = claims.hops()
         identity = Identity(claims.named_principal() or ANONYMOUS, "said")
         named = claims.fields.get(headers.CLIENT.lower()) if hops else None
-        return Caller(identity, claims.address if named is None else client_address(named), hops)
+        address = claims.address if named is None else client_address(named)
+        return Caller(identity, address, hops, client_id=claims.client_id())
 
 
 def _check_secret(believed: Iterable[bytes], authorization: str) -> None:

@@ -160,7 +160,8 @@ def _write_all(file: FileIO, data: bytes) -> None:
 
 
 def _line(epoch: int, write: DecidedWrite) -> AuditLine:
-    who = write.origin or (None, None, None)
+    origin = write.origin
+    who = (None, None, None) if origin is None else (origin.principal, origin.address, origin.request_id)
     return AuditLine(epoch, write.base_offset, write.end_offset, write.name, *who)
 
 

@@ -22,6 +22,7 @@ from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.operations.bootstrap import decide_activation
 from quorate.controller.partitions.elections import decide_balance_leaders, decide_elect_unclean_leaders
 from quorate.controller.partitions.replica_deletions import TopicDeletions
+from quorate.controller.quotas.mutations import MutationQuota, MutationQuotas
 from quorate.metadata_log.errors import NotController
 from quorate.metadata_log.ids import Uuid
 from quorate.metadata_log.records.records import NoOpRecord, VersionedRecord
@@ -56,6 +57,8 @@ class RoleSettings:
     unclean_election_interval_ms: float
     #: Delegation tokens that have ended are removed this often, where there are tokens.
     token_sweep_interval_ms: float
+    #: A quota of mutations lets so many seconds' worth of its rate through at once.
+    quota_burst_seconds: float
 
 
 class ActiveRole:
@@ -77,8 +80,9 @@ class ActiveRole:
         self._bootstrap_records = bootstrap_records
         self._controller: QuorumController | None = None
         self._sessions: BrokerHeartbeats | None = None
-        #: Empty on a standby.
+        #: Empty on a standby, and so are its buckets.
         self.deletions = TopicDeletions()
+        self.mutation_quotas = MutationQuotas(settings.quota_burst_seconds)
         self._noop_seen_offset = -1
         #: When the watch is to look again; much later than that is a stall.
         self._watch_due_ms = math.inf
@@ -114,6 +118,10 @@ class ActiveRole:
         if self._sessions is not None:
             self._sessions.note_contact(session, self.controller.scheduler.monotonic_ms())
 
+    def quota_of(self, context: WriteContext) -> MutationQuota | None:
+        """The quota of mutations of whoever asks; None: nothing bounds it."""
+        return self.mutation_quotas.of(context.image.client_quotas, context.origin, context.now_ms)
+
     # --- controller.engine.interfaces.Role -----------------------------------------------------------------------
 
     def activation(self, state: ReplayState) -> Decision[None]:
@@ -143,6 +151,7 @@ class ActiveRole:
         """Drop soft state and timers."""
         self._sessions = None
         self.deletions = TopicDeletions()
+        self.mutation_quotas.clear()
         for tag in (_FENCING, _WATCH, NO_OP, _BALANCE, _UNCLEAN, _SWEEP):
             self.controller.events.cancel(tag)
 

@@ -103,7 +103,7 @@ class Operations:
         role = self._role
         return await self._controller.append_write_event(
             "create_topics",
-            lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_id),
+            lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_id, role.quota_of(c)),
             timeout_ms,
         )
 
@@ -111,7 +111,9 @@ class Operations:
         """Let topics grow."""
         return await self._controller.append_write_event(
             "create_partitions",
-            lambda c: decide_create_partitions(c.image, self._config, request, self._role.random),
+            lambda c: decide_create_partitions(
+                c.image, self._config, request, self._role.random, self._role.quota_of(c)
+            ),
             timeout_ms,
         )
 
@@ -142,7 +144,7 @@ class Operations:
             nonlocal before
             before = context.image
             self.check_topic_deletion()
-            return decide_delete_topics(before, request_of(before))
+            return decide_delete_topics(before, request_of(before), self._role.quota_of(context))
 
         def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:
             gone = [one.topic_id for one in decision.reply.responses if one.error_code is ErrorCode.NONE]
@@ -163,6 +165,10 @@ class Operations:
     def count_topic_deletions(self) -> DeletionCounts:
         """The same in numbers."""
         return self._role.deletions.counts(self._controller.stable)
+
+    def throttled_mutations(self) -> int:
+        """Topics not created, grown or deleted for their client's quota, since the process started."""
+        return self._role.mutation_quotas.throttled
 
     async def alter_partition(self, request: AlterPartitionRequest, timeout_ms: float) -> AlterPartitionResponse:
         """A leader proposes ISRs."""

@@ -75,7 +75,7 @@ def refused_creations(rights: Rights, request: CreateTopicsRequest) -> dict[int,
 
 def with_shown_configs(rights: Rights, response: CreateTopicsResponse) -> CreateTopicsResponse:
     """The same without what describes the configs of topics that the caller created and may not describe."""
-    return CreateTopicsResponse(topics=[_with_shown_configs(rights, result) for result in response.topics])
+    return response.model_copy(update={"topics": [_with_shown_configs(rights, result) for result in response.topics]})
 
 
 def _with_shown_configs(rights: Rights, result: CreatableTopicResult) -> CreatableTopicResult:

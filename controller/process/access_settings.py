@@ -1,4 +1,4 @@
-"""Settings of a controller about who may do what over HTTP."""
+"""Settings of a controller about who may do what over HTTP, and how much of it."""
 
 from __future__ import annotations
 
@@ -75,3 +75,30 @@ class AccessSettings(Group):
         elif not self.super_users:
             raise ValueError("authorizer acl needs super_users: nobody else may write the first ACL")
         return self
+
+
+class TokenSettings(Group):
+    """Delegation tokens."""
+
+    secret_key_file: Path | None = None
+    """File with the secret that tokens are made with, the same on all controllers and brokers (Kafka's
+    delegation.token.secret.key): at least 32 characters, for its owner alone (mode 600). Whoever has it can make up a
+    token. Tokens that were made with a secret in a second line are known, too; read again as `shared_secret_file`.
+    Unset: there are none."""
+    max_lifetime_ms: int = Field(default=7 * 24 * 3_600_000, ge=1, le=2**50)
+    """A token cannot be renewed beyond this age (Kafka's delegation.token.max.lifetime.ms)."""
+    renew_period_ms: int = Field(default=24 * 3_600_000, ge=1, le=2**50)
+    """A token ends this long after it was made or renewed, unless it is renewed (Kafka's
+    delegation.token.expiry.time.ms)."""
+    sweep_interval_ms: int = Field(default=3_600_000, ge=100, le=86_400_000)
+    """Tokens that have ended are removed this often (Kafka's delegation.token.expiry.check.interval.ms)."""
+
+
+class QuotaSettings(Group):
+    """Client quotas, which stand in the log: how they are counted. The active controller's settings count."""
+
+    window_count: int = Field(default=11, ge=1, le=3_600)
+    """Who has not used his `controller_mutation_rate` for a while may use at once what it gives in so many windows
+    (Kafka's controller.quota.window.num)."""
+    window_seconds: int = Field(default=1, ge=1, le=3_600)
+    """... each so many seconds long (controller.quota.window.size.seconds)."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from quorate.controller.api.tls_files import TlsPaths, check_paths
-from quorate.controller.process.access_settings import AccessSettings
+from quorate.controller.process.access_settings import AccessSettings, QuotaSettings, TokenSettings
 from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.metadata_log.loopback import is_loopback
@@ -199,23 +199,6 @@ class MaintenanceSettings(Group):
     on request (Kafka's unclean.leader.election.interval.ms)."""
 
 
-class TokenSettings(Group):
-    """Delegation tokens."""
-
-    secret_key_file: Path | None = None
-    """File with the secret that tokens are made with, the same on all controllers and brokers (Kafka's
-    delegation.token.secret.key): at least 32 characters, for its owner alone (mode 600). Whoever has it can make up a
-    token. Tokens that were made with a secret in a second line are known, too; read again as `shared_secret_file`.
-    Unset: there are none."""
-    max_lifetime_ms: int = Field(default=7 * 24 * 3_600_000, ge=1, le=2**50)
-    """A token cannot be renewed beyond this age (Kafka's delegation.token.max.lifetime.ms)."""
-    renew_period_ms: int = Field(default=24 * 3_600_000, ge=1, le=2**50)
-    """A token ends this long after it was made or renewed, unless it is renewed (Kafka's
-    delegation.token.expiry.time.ms)."""
-    sweep_interval_ms: int = Field(default=3_600_000, ge=100, le=86_400_000)
-    """Tokens that have ended are removed this often (Kafka's delegation.token.expiry.check.interval.ms)."""
-
-
 class LogSettings(Group):
     """The metadata log on disk."""
 
@@ -346,6 +329,7 @@ class ControllerSettings(BaseSettings):
     topics: TopicSettings = Field(default_factory=TopicSettings)
     policies: PolicySettings = Field(default_factory=PolicySettings)
     limits: LimitSettings = Field(default_factory=LimitSettings)
+    quotas: QuotaSettings = Field(default_factory=QuotaSettings)
     maintenance: MaintenanceSettings = Field(default_factory=MaintenanceSettings)
     tokens: TokenSettings = Field(default_factory=TokenSettings)
     access: AccessSettings = Field(default_factory=AccessSettings)

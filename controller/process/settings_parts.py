@@ -124,6 +124,7 @@ def _role_settings(settings: ControllerSettings) -> RoleSettings:
         leader_balance_interval_ms=settings.maintenance.leader_balance_interval_ms,
         unclean_election_interval_ms=settings.maintenance.unclean_election_interval_ms,
         token_sweep_interval_ms=settings.tokens.sweep_interval_ms,
+        quota_burst_seconds=settings.quotas.window_count * settings.quotas.window_seconds,
     )
 
 

@@ -76,6 +76,8 @@ class CreateTopicsResponse(Message):
     """In the order of the request."""
 
     topics: list[CreatableTopicResult]
+    #: Topics were refused with THROTTLING_QUOTA_EXCEEDED, and for so long more of them will be; 0: none was.
+    throttle_time_ms: Int32 = 0
 
 
 class CreatePartitionsTopic(Message):
@@ -104,6 +106,8 @@ class CreatePartitionsResponse(Message):
     """In the order of the request."""
 
     results: list[CreatePartitionsTopicResult]
+    #: As in CreateTopicsResponse.
+    throttle_time_ms: Int32 = 0
 
 
 class DeleteTopicsRequest(Message):
@@ -124,6 +128,8 @@ class DeleteTopicsResponse(Message):
     """In the order of the request."""
 
     responses: list[DeletableTopicResult]
+    #: As in CreateTopicsResponse.
+    throttle_time_ms: Int32 = 0
 
 
 class DescribedPartition(Message):

@@ -18,8 +18,8 @@ class Room:
         self._topics = len(image.topics)
         self._partitions = len(image.partitions)
 
-    def take(self, topics: int, partitions: int) -> None:
-        """Take so much of it; where there is too little, nothing is taken.
+    def check(self, topics: int, partitions: int) -> None:
+        """Look whether there is room for so much more.
 
         Raises:
             ApiError: POLICY_VIOLATION.
@@ -35,5 +35,8 @@ class Room:
                 f"There are {self._partitions} partitions, and {partitions} more would be above limits.partitions_max"
             )
             raise ApiError(ErrorCode.POLICY_VIOLATION, f"{message}, which is {partitions_max}.")
+
+    def take(self, topics: int, partitions: int) -> None:
+        """Take so much of it, which ``check`` has found."""
         self._topics += topics
         self._partitions += partitions

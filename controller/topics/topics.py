@@ -32,6 +32,7 @@ from quorate.controller.protocol import (
     DeleteTopicsResponse,
 )
 from quorate.controller.protocol.topic_names import METADATA_TOPIC, name_problem
+from quorate.controller.quotas.mutations import MutationQuota
 from quorate.controller.topics.assignments import (
     NewPartitions,
     check_assignment,
@@ -73,8 +74,9 @@ def decide_create_topics(
     request: CreateTopicsRequest,
     random: RandomSource,
     new_topic_id: Callable[[], Uuid],
+    quota: MutationQuota | None = None,
 ) -> Decision[CreateTopicsResponse]:
-    """Create topics, each with its own outcome.
+    """Create topics, each with its own outcome. ``quota``: of who asks; None: nothing bounds it.
 
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
@@ -89,7 +91,7 @@ def decide_create_topics(
             if topic.name in problems:
                 raise problems[topic.name]
             creation = _create(image, config, topic, placer, left, new_topic_id)
-            room.take(1, creation.placement.partition_count)
+            _count(room, quota, 1, creation.placement.partition_count)
         except LimitExceeded:
             raise
         except ApiError as error:
@@ -100,12 +102,24 @@ def decide_create_topics(
         result = creation.result
         results.append(result.model_copy(update={"topic_id": None}) if request.validate_only else result)
     if request.validate_only:
-        return Decision((), CreateTopicsResponse(topics=results))
+        return Decision((), CreateTopicsResponse(topics=results, throttle_time_ms=_throttle_time_ms(quota)))
     records: list[BatchItem] = [record for creation in created for record in creation.records]
     placed = work_out_all([creation.placement for creation in created])
     partitions = [NewPartitions(made.topic_id, 0, replicas) for made, replicas in zip(created, placed, strict=True)]
     records += partition_items(image, partitions)
-    return Decision(records, CreateTopicsResponse(topics=results))
+    return Decision(records, CreateTopicsResponse(topics=results, throttle_time_ms=_throttle_time_ms(quota)))
+
+
+def _count(room: Room, quota: MutationQuota | None, topics: int, partitions: int) -> None:
+    """Count what is to be created: it is all that may still be refused, and what is refused is not counted."""
+    room.check(topics, partitions)
+    if quota is not None:
+        quota.take(partitions)
+    room.take(topics, partitions)
+
+
+def _throttle_time_ms(quota: MutationQuota | None) -> int:
+    return 0 if quota is None else quota.throttle_time_ms
 
 
 def _name_problems(image: MetadataImage, request: CreateTopicsRequest) -> dict[str, ApiError]:
@@ -222,9 +236,13 @@ def _place(placer: ReplicaPlacer, count: int, factor: int) -> Placement:
 
 
 def decide_create_partitions(
-    image: MetadataImage, config: ControllerConfig, request: CreatePartitionsRequest, random: RandomSource
+    image: MetadataImage,
+    config: ControllerConfig,
+    request: CreatePartitionsRequest,
+    random: RandomSource,
+    quota: MutationQuota | None = None,
 ) -> Decision[CreatePartitionsResponse]:
-    """Let topics grow, each with its own outcome.
+    """Let topics grow, each with its own outcome. ``quota``: of who asks; None: nothing bounds it.
 
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
@@ -239,7 +257,7 @@ def decide_create_partitions(
             if counts[topic.name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             partitions = _grow(image, topic, placer, left)
-            room.take(0, len(partitions.replicas))
+            _count(room, quota, 0, len(partitions.replicas))
         except LimitExceeded:
             raise
         except ApiError as error:
@@ -251,7 +269,7 @@ def decide_create_partitions(
         grown.append(partitions)
         results.append(CreatePartitionsTopicResult(name=topic.name))
     records = [] if request.validate_only else partition_items(image, grown)
-    return Decision(records, CreatePartitionsResponse(results=results))
+    return Decision(records, CreatePartitionsResponse(results=results, throttle_time_ms=_throttle_time_ms(quota)))
 
 
 def _grow(
@@ -313,8 +331,13 @@ def check_deletion_enabled(config: ControllerConfig) -> None:
         raise ApiError(ErrorCode.TOPIC_DELETION_DISABLED, message)
 
 
-def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> Decision[DeleteTopicsResponse]:
-    """Delete topics by id, each with its own outcome. A name can be used again at once, under another id."""
+def decide_delete_topics(
+    image: MetadataImage, request: DeleteTopicsRequest, quota: MutationQuota | None = None
+) -> Decision[DeleteTopicsResponse]:
+    """Delete topics by id, each with its own outcome. A name can be used again at once, under another id.
+
+    ``quota``: of who asks; None: nothing bounds it.
+    """
     counts = Counter(request.topic_ids)
     records: list[BatchItem] = []
     has_labels = False
@@ -325,12 +348,25 @@ def decide_delete_topics(image: MetadataImage, request: DeleteTopicsRequest) -> 
             code, message = ErrorCode.INVALID_REQUEST, "Duplicate topic id."
         elif topic is None:
             code, message = ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID."
+        elif (refusal := _refusal_of_deletion(image, topic, quota)) is not None:
+            code, message = refusal.code, refusal.message
         else:
             labels = labels_gone_with_topic(image, topic)
             has_labels = has_labels or bool(labels)
             records += (*labels, VersionedRecord(RemoveTopicRecord(topic_id), 0))
             results.append(DeletableTopicResult(topic_id=topic_id, name=topic.name))
             continue
-        results.append(DeletableTopicResult(topic_id=topic_id, error_code=code, error_message=message))
+        name = None if topic is None or code is ErrorCode.INVALID_REQUEST else topic.name
+        results.append(DeletableTopicResult(topic_id=topic_id, name=name, error_code=code, error_message=message))
     # However many labels there are, a topic can be deleted.
-    return Decision(records, DeleteTopicsResponse(responses=results), is_internal=has_labels)
+    reply = DeleteTopicsResponse(responses=results, throttle_time_ms=_throttle_time_ms(quota))
+    return Decision(records, reply, is_internal=has_labels)
+
+
+def _refusal_of_deletion(image: MetadataImage, topic: Topic, quota: MutationQuota | None) -> ApiError | None:
+    try:
+        if quota is not None:
+            quota.take(len(image.partitions.rows_of(topic.id)))
+    except ApiError as error:
+        return error
+    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from quorate.controller.access.client_quotas import CLIENT_ID, IP, USER
 from quorate.controller.api.access_models import AclParameters, QuotaParameters, UserParameters
 from quorate.controller.api.models import Nothing
 from quorate.controller.http.handlers.common import is_linearizable
@@ -14,6 +13,7 @@ from quorate.controller.protocol.quotas import (
     QuotaFilterComponent,
 )
 from quorate.controller.protocol.scram import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
+from quorate.controller.quotas.entities import CLIENT_ID, IP, USER
 
 
 async def describe_client_quotas(

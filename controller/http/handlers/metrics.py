@@ -73,6 +73,7 @@ class Scrape:
     deletions: DeletionCounts
     head: HeadCounts
     feed: FeedScrape
+    throttled_mutations: int
     #: Broker id -> seconds since its last heartbeat; empty but on the active controller.
     silences: Sequence[tuple[int, float]] = ()
 
@@ -96,6 +97,11 @@ class ScrapeCollector(Collector):
             scrape.silences,
         )
         yield from _deletions(scrape.deletions)
+        yield counter(
+            "throttled_mutations",
+            "Topics not created, grown or deleted, as their client had used up its controller_mutation_rate.",
+            scrape.throttled_mutations,
+        )
         yield from _counted(scrape.counters)
         yield from _events(scrape)
         yield from _elections(scrape.head)
@@ -293,6 +299,7 @@ async def take_scrape(node: Node) -> Scrape:
         deletions=node.operations.count_topic_deletions(),
         head=copy.deepcopy(node.controller.head_watch.counts),
         feed=feed,
+        throttled_mutations=node.operations.throttled_mutations(),
         silences=_silences(node),
     )
 

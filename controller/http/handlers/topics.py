@@ -45,7 +45,7 @@ async def create_topics(call: Call, parameters: Nothing, body: CreateTopicsReque
         return CreateTopicsResponse(topics=list(refused.values()))
     answered = await call.node.operations.create_topics(rest, call.write_timeout_ms)
     shown = with_shown_configs(call.rights, answered)
-    return CreateTopicsResponse(topics=in_their_places(shown.topics, refused))
+    return shown.model_copy(update={"topics": in_their_places(shown.topics, refused)})
 
 
 async def create_partitions(call: Call, parameters: Nothing, body: CreatePartitionsRequest) -> CreatePartitionsResponse:
@@ -54,7 +54,7 @@ async def create_partitions(call: Call, parameters: Nothing, body: CreatePartiti
     if refused and not rest.topics:
         return CreatePartitionsResponse(results=list(refused.values()))
     answered = await call.node.operations.create_partitions(rest, call.write_timeout_ms)
-    return CreatePartitionsResponse(results=in_their_places(answered.results, refused))
+    return answered.model_copy(update={"results": in_their_places(answered.results, refused)})
 
 
 async def delete_topic(call: Call, parameters: TopicParameters, body: Nothing) -> DeleteTopicsResponse:
@@ -70,7 +70,7 @@ async def delete_topics(call: Call, parameters: Nothing, body: DeleteTopicsReque
     if refused and not rest.topic_ids:
         return DeleteTopicsResponse(responses=list(refused.values()))
     answered = await call.node.operations.delete_topics(rest, call.write_timeout_ms)
-    return DeleteTopicsResponse(responses=in_their_places(answered.responses, refused))
+    return answered.model_copy(update={"responses": in_their_places(answered.responses, refused)})
 
 
 async def list_topic_deletions(call: Call, parameters: ViewParameters, body: Nothing) -> DescribeTopicDeletionsResponse:

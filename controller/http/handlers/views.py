@@ -21,6 +21,7 @@ from quorate.controller.configs.resources import is_sensitive
 from quorate.controller.engine.head_counters import HeadCounts
 from quorate.controller.http.ports import Peer, QuorumView, VoterView
 from quorate.controller.protocol import TopicConfig
+from quorate.controller.quotas.entities import ENFORCED
 from quorate.controller.reads.broker_reports import BrokerReport
 from quorate.controller.reads.topic_description import describe_topic
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -222,7 +223,7 @@ def unsupported_entities(image: MetadataImage, *, are_acls_enforced: bool) -> di
         "ACLs": 0 if are_acls_enforced else len(image.acls.entries),
         "SCRAM credentials": len(image.scram.credentials),
         "delegation tokens": len(image.delegation_tokens.tokens),
-        "client quotas": len(image.client_quotas.entities),
+        "client quotas": sum(not values.keys() <= ENFORCED for values in image.client_quotas.entities.values()),
     }
     return {kind: count for kind, count in counts.items() if count}
 

@@ -82,6 +82,7 @@ def in_lane(on: Stage, node_id: int = 1) -> int:
 
 
 NAMED = "X-Request-Id: a-name"
+PROGRAM = "X-Quorate-Client-Id: loader"
 
 
 @pytest.mark.parametrize(
@@ -102,10 +103,10 @@ async def test_lane_answers_as_the_framework_does(path: str, body: Any, status: 
         counted = on.members[1].soft.counters().http_answers
         count = counted.get((f"POST {path}", status), 0)
 
-        await lane.write(request(path, body, NAMED))
+        await lane.write(request(path, body, NAMED, PROGRAM))
         found = await lane.read()
         assert in_lane(on) == before
-        await framework.write(request(path, body, NAMED, FRAMEWORK))
+        await framework.write(request(path, body, NAMED, PROGRAM, FRAMEWORK))
         expected = await framework.read()
         assert in_lane(on) == before - 1
 

@@ -1,0 +1,1 @@
+"""Quotas of clients that controllers enforce: rates, as token buckets."""
