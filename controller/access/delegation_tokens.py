@@ -224,8 +224,13 @@ def _check_owner(token: DelegationTokenRecord, requester: str) -> None:
         raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, message)
 
 
+def token_end_ms(token: DelegationTokenRecord) -> int:
+    """The last millisecond (since 1970) in which a token is good."""
+    return min(token.max_timestamp, token.expiration_timestamp)
+
+
 def _is_expired(token: DelegationTokenRecord, now_ms: int) -> bool:
-    return token.max_timestamp < now_ms or token.expiration_timestamp < now_ms
+    return token_end_ms(token) < now_ms
 
 
 def _ending_at(token: DelegationTokenRecord, end_ms: int) -> VersionedRecord:

@@ -25,6 +25,7 @@ from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.errors import ScramError
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step, is_challenge
 from quorate.controller.scram.keys import HASHES
+from quorate.controller.scram.server import TOKEN_AUTHENTICATION
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 
 #: That of RFC 7804's own examples.
@@ -53,6 +54,8 @@ class PasswordLogin:
     password: str = field(repr=False)
     #: The one of which the user has a credential.
     mechanism: str = DEFAULT_MECHANISM
+    #: The user is a delegation token by its id, the password its HMAC in base64, and whoever it belongs to logs in.
+    is_delegation_token: bool = False
 
     def __post_init__(self) -> None:
         if not self.user or not self.user.isascii() or not self.user.isprintable():
@@ -109,7 +112,7 @@ class LoginSession:
 
     async def log_in(self, url: str, timeout_ms: float) -> LoginReply:
         """Log in once, at one controller; raises as ``authorization``."""
-        client = ScramClient(self._login.mechanism, self._login.user, self._login.password, secrets.token_urlsafe())
+        client = scram_client(self._login, secrets.token_urlsafe())
         try:
             async with asyncio.timeout(min(timeout_ms, _LOGIN_MS_MAX) / 1000):
                 return await self._exchanged(client, url)
@@ -151,3 +154,9 @@ class LoginSession:
         who = f"{self._login.user} cannot log in by {self._login.mechanism} at {url}"
         message = f"{who}: the user, the password or the mechanism is wrong"
         return HttpRefusal(told.status, message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def scram_client(login: PasswordLogin, nonce: str) -> ScramClient:
+    """One exchange of a login. ``nonce``: see there."""
+    extensions = {TOKEN_AUTHENTICATION: "true"} if login.is_delegation_token else {}
+    return ScramClient(login.mechanism, login.user, login.password, nonce, extensions)

@@ -19,22 +19,20 @@ from quorate.controller.identity.login_credentials import LoginCredentials
 from quorate.controller.scram.credentials import ServerCredential
 
 _LABEL: Final = b"quorate login token 1"
-_FORM: Final = re.compile(r"qlogin1\.(SCRAM-SHA-(?:256|512))\.([0-9]{1,15})\.([A-Za-z0-9_-]{2,700})\.([0-9a-f]{64})")
+_FORM: Final = re.compile(
+    r"qlogin1\.(user|token)\.(SCRAM-SHA-(?:256|512))\.([0-9]{1,15})\.([A-Za-z0-9_-]{2,700})\.([0-9a-f]{64})"
+)
 
 
 class LoggedIn(NamedTuple):
     """The facts of a login that a token stands for."""
 
     mechanism: str
-    #: Of the user, without its type.
+    #: Of the user, without its type, or the id of a delegation token.
     name: str
+    is_token: bool
     #: Milliseconds since 1970.
     expires_ms: int
-
-    @property
-    def identity(self) -> Identity:
-        """Whoever shows the token."""
-        return Identity(f"User:{self.name}", "scram")
 
 
 class LoginTokens:
@@ -64,31 +62,36 @@ class LoginTokens:
         """The token of a login. Of the same login it is the same."""
         name = urlsafe_b64encode(login.name.encode()).decode().rstrip("=")
         mac = self._keys.mac(_said(login, credential))
-        return f"qlogin1.{login.mechanism}.{login.expires_ms}.{name}.{mac}"
+        return f"qlogin1.{_kind(login)}.{login.mechanism}.{login.expires_ms}.{name}.{mac}"
 
     def find(self, token: str) -> Identity | None:
         """See ``FoundTokens``."""
         form = _FORM.fullmatch(token)
-        login = None if form is None else _logged_in(form[1], form[3], int(form[2]))
+        login = None if form is None else _logged_in(form)
         if form is None or login is None or self._wall_ms() >= login.expires_ms:
             return None
-        credential = self._credentials.of_user(login.mechanism, login.name)
-        if credential is None or not self._keys.is_mac(form[4], _said(login, credential)):
-            return None
-        self._first_end_ms = min(self._first_end_ms, login.expires_ms)
-        return login.identity
+        for found in self._credentials.find(login.mechanism, login.name, is_token=login.is_token):
+            if self._keys.is_mac(form[5], _said(login, found.credential)):
+                self._first_end_ms = min(self._first_end_ms, login.expires_ms, found.ends_ms)
+                return found.identity
+        return None
 
     def _state(self) -> tuple[object, ...]:
         return (*self._credentials.state, self._keys.now())
 
 
 def _said(login: LoggedIn, credential: ServerCredential) -> tuple[bytes, ...]:
-    said = (login.mechanism, login.name, str(login.expires_ms), str(credential.iterations))
+    said = (_kind(login), login.mechanism, login.name, str(login.expires_ms), str(credential.iterations))
     return (*(text.encode() for text in said), *credential[:3])
 
 
-def _logged_in(mechanism: str, name: str, expires_ms: int) -> LoggedIn | None:
+def _kind(login: LoggedIn) -> str:
+    return "token" if login.is_token else "user"
+
+
+def _logged_in(form: re.Match[str]) -> LoggedIn | None:
     try:
-        return LoggedIn(mechanism, urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode("ascii"), expires_ms)
+        name = urlsafe_b64decode(form[4] + "=" * (-len(form[4]) % 4)).decode("ascii")
     except ValueError:
         return None
+    return LoggedIn(form[2], name, form[1] == "token", int(form[3]))

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from quorate.controller.api.kept_files import Secrets
 from quorate.controller.decisions.origin import check_principal
+from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
 from quorate.controller.identity.login_tokens import LoggedIn, LoginTokens
@@ -41,8 +42,10 @@ class FinishedLogin(NamedTuple):
 
     #: The server's last message, by which the client knows that it knows the password's keys.
     step: HttpStep
-    login: LoggedIn
+    identity: Identity
     token: str
+    #: In milliseconds since 1970.
+    expires_ms: int
     #: For so long from now on.
     lifetime_ms: int
 
@@ -53,6 +56,7 @@ class Logins:
     def __init__(
         self,
         secrets: Secrets,
+        token_secrets: Secrets | None,
         mechanisms: tuple[str, ...],
         lifetime_ms: int,
         wall_ms: Callable[[], float],
@@ -62,12 +66,13 @@ class Logins:
 
         Args:
             secrets: of the quorum.
+            token_secrets: with which delegation tokens are made; None: there are none.
             lifetime_ms: of a token.
             wall_ms: milliseconds since 1970.
             new_nonce: in the alphabet of base64 for URLs, and never the same twice.
         """
         self.mechanisms = mechanisms
-        self.credentials = LoginCredentials(secrets)
+        self.credentials = LoginCredentials(secrets, token_secrets, wall_ms)
         self.tokens = LoginTokens(secrets, self.credentials, wall_ms)
         self.lifetime_ms = lifetime_ms
         self._keys = DerivedKeys(secrets, _LABEL)
@@ -85,7 +90,7 @@ class Logins:
         if len(step.message) > FIRST_BYTES_MAX:
             raise ScramFailure(f"a first message of {len(step.message)} bytes; at most {FIRST_BYTES_MAX} can be")
         ends_ms, nonce = int(self._wall_ms()) + EXCHANGE_MS, self._new_nonce()
-        answer = self._server(step.mechanism, nonce).answer(step.message)
+        answer = self._server(step.mechanism, nonce, 0).answer(step.message)
         state = b"%d %b %b" % (ends_ms, nonce.encode(), step.message)
         mac = self._keys.mac((step.mechanism.encode(), state, answer))
         sid = f"{urlsafe_b64encode(state).decode().rstrip('=')}.{mac}"
@@ -104,26 +109,48 @@ class Logins:
         if form is None:
             raise ScramFailure("a sid that is none")
         ends_ms, first = int(form[1]), form[3]
-        server = self._server(step.mechanism, form[2].decode())
-        answer = server.answer(first)
+        nonce = form[2].decode()
+        answer = self._server(step.mechanism, nonce, 0).answer(first)
         if not self._keys.is_mac(mac, (step.mechanism.encode(), state, answer)):
             raise ScramFailure("a sid that no controller of this quorum made, or the credential has changed since")
         now_ms = self._wall_ms()
         if now_ms > ends_ms:
             raise ScramFailure(f"the exchange began more than {EXCHANGE_MS // 1000} s ago: begin another one")
-        verdict = server.answer(step.message)
+        verdict, is_token, rank = self._judged(step, nonce, first)
         self._use(mac, ends_ms, now_ms)
         name = user_name(client_first(first).name)
-        login = LoggedIn(step.mechanism, _checked(name), ends_ms - EXCHANGE_MS + self.lifetime_ms)
-        credential = self.credentials.of_user(step.mechanism, name)
-        assert credential is not None, "nobody proves a password that was made up"
-        token = self.tokens.issue(login, credential)
-        return FinishedLogin(HttpStep("", step.sid, verdict), login, token, int(login.expires_ms - now_ms))
+        credentials = self.credentials.find(step.mechanism, name, is_token=is_token)
+        if rank >= len(credentials):
+            raise ScramFailure("what the proof is of has ended this moment")
+        found = credentials[rank]
+        _check_principal(found.identity.principal)
+        expires_ms = int(min(ends_ms - EXCHANGE_MS + self.lifetime_ms, found.ends_ms))
+        token = self.tokens.issue(LoggedIn(step.mechanism, name, is_token, expires_ms), found.credential)
+        done = HttpStep("", step.sid, verdict)
+        return FinishedLogin(done, found.identity, token, expires_ms, int(expires_ms - now_ms))
 
-    def _server(self, mechanism: str, nonce: str) -> ScramServer:
+    def _judged(self, step: HttpStep, nonce: str, first: bytes) -> tuple[bytes, bool, int]:
+        """The answer to a last message with a right proof, whether it is of a delegation token, and of which rank."""
+        for rank in self.credentials.ranks:
+            server = self._server(step.mechanism, nonce, rank)
+            server.answer(first)
+            try:
+                verdict = server.answer(step.message)
+            except ScramFailure:
+                if rank == self.credentials.ranks[-1]:
+                    raise
+            else:
+                assert server.login is not None
+                return verdict, server.login.expires_ms is not None, rank if server.login.expires_ms is not None else 0
+        raise AssertionError("there is a rank")
+
+    def _server(self, mechanism: str, nonce: str, rank: int) -> ScramServer:
+        """``rank``: of the credential that a delegation token is judged by."""
         if mechanism not in self.mechanisms:
             raise ScramFailure(f"{mechanism} is not among access.login_mechanisms")
-        return ScramServer(mechanism, nonce, self.credentials.users(mechanism), lambda _: None)
+        return ScramServer(
+            mechanism, nonce, self.credentials.users(mechanism), self.credentials.tokens(mechanism, rank)
+        )
 
     def _use(self, mac: str, ends_ms: int, now_ms: float) -> None:
         """Note that an exchange is over; one that was before is refused."""
@@ -147,10 +174,8 @@ def _opened(sid: str) -> tuple[bytes, str]:
         raise ScramFailure("a sid that is none") from None
 
 
-def _checked(name: str) -> str:
-    """The name, if it can be a principal's."""
+def _check_principal(principal: str) -> None:
     try:
-        check_principal(f"User:{name}")
+        check_principal(principal)
     except ApiError as error:
         raise ScramFailure(f"the user cannot be a principal: {error.message}") from None
-    return name

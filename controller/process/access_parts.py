@@ -60,8 +60,10 @@ class AccessParts:
         )
 
 
-def access_parts(settings: ControllerSettings, cluster_id: str, shared_secrets: Secrets | None) -> AccessParts:
-    """The parts that the settings ask for. ``shared_secrets``: those in the file that they name.
+def access_parts(
+    settings: ControllerSettings, cluster_id: str, shared_secrets: Secrets | None, token_secrets: Secrets | None
+) -> AccessParts:
+    """The parts that the settings ask for. The secrets: those in the files that they name.
 
     Raises:
         InvalidSettings: a file of tokens that cannot be used.
@@ -72,7 +74,7 @@ def access_parts(settings: ControllerSettings, cluster_id: str, shared_secrets: 
     voters = frozenset(voter.id for voter in settings.voters)
     assert shared_secrets is not None, "the settings ask for it with an authorizer"
     seals = Seals(shared_secrets, settings.node_id, voters, _wall_ms)
-    logins = _logins(access, shared_secrets)
+    logins = _logins(access, shared_secrets, token_secrets)
     super_users = frozenset(access.super_users)
     file = TokensFile(access.tokens_file)
     tokens = file if logins is None else AllTokens((file, logins.tokens))
@@ -87,10 +89,11 @@ def access_parts(settings: ControllerSettings, cluster_id: str, shared_secrets: 
     )
 
 
-def _logins(access: AccessSettings, shared_secrets: Secrets) -> Logins | None:
+def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secrets | None) -> Logins | None:
     if not access.login_mechanisms:
         return None
-    return Logins(shared_secrets, access.login_mechanisms, access.login_lifetime_ms, _wall_ms, secrets.token_urlsafe)
+    mechanisms, lifetime_ms = access.login_mechanisms, access.login_lifetime_ms
+    return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, secrets.token_urlsafe)
 
 
 def _wall_ms() -> float:

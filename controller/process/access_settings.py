@@ -47,7 +47,7 @@ class AccessSettings(Group):
     """File of tokens by which clients and brokers are known, of lines `sha256:HEX Type:name`, for its owner alone (mode
     600): `quorate bearer-tokens add`. When it has changed it is read again within seconds; a wrong one is not used."""
     login_mechanisms: Annotated[tuple[Literal["SCRAM-SHA-256", "SCRAM-SHA-512"], ...], Field(max_length=2)] = ()
-    """By which clients may log in with a user's password (`quorate users set`), at `/v1/login`
+    """By which clients may log in with a user's password (`quorate users set`) or a delegation token, at `/v1/login`
     (Kafka's sasl.enabled.mechanisms). With them whoever has ALTER on the cluster can be any user, super users too: by
     a password that he sets."""
     login_lifetime_ms: int = Field(default=900_000, ge=1_000, le=86_400_000)

@@ -47,7 +47,7 @@ def controller_parts(
         urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
         default_min_isr=settings.topics.min_insync_replicas,
-        access=access_parts(settings, cluster_id, shared_secrets),
+        access=access_parts(settings, cluster_id, shared_secrets, token_secrets),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64encode
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from quorate.controller.scram.errors import ExchangeOver, ScramFailure
@@ -13,18 +15,22 @@ from quorate.controller.scram.names import sasl_name
 
 #: A server that asks for more would keep its clients busy.
 CLIENT_ITERATIONS_MAX: Final = 1_000_000
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class ScramClient:
     """One exchange; each message is asked for once, in their order. Used by one thread at a time."""
 
-    def __init__(self, mechanism: str, user: str, password: str, nonce: str) -> None:
+    def __init__(
+        self, mechanism: str, user: str, password: str, nonce: str, extensions: Mapping[str, str] = _NONE
+    ) -> None:
         """An exchange that has not begun.
 
         Args:
             mechanism: of ``keys.HASHES``.
             user: in ASCII: no other name can log in.
             nonce: printable ASCII without commas, and never the same twice.
+            extensions: what else is said; one at most, where Kafka is to understand it.
 
         Raises:
             ScramFailure: the name cannot log in.
@@ -33,7 +39,7 @@ class ScramClient:
             raise ScramFailure("a user who logs in has a name of ASCII characters")
         self._mechanism = mechanism
         self._password = password
-        self._begun = ClientFirst(sasl_name(user), nonce, "", {})
+        self._begun = ClientFirst(sasl_name(user), nonce, "", extensions)
         self._expected: bytes | None = None
 
     def first(self) -> bytes:

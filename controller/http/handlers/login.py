@@ -65,9 +65,9 @@ def _finished(logins: Logins, step: HttpStep) -> web.Response:
     found = logins.finish(step)
     reply = LoginReply(
         token=found.token,
-        principal=found.login.identity.principal,
+        principal=found.identity.principal,
         lifetime_ms=found.lifetime_ms,
-        expires_at_ms=found.login.expires_ms,
+        expires_at_ms=found.expires_ms,
     )
     sent = {**_NOT_KEPT, "Authentication-Info": found.step.parameters}
     return web.Response(body=reply.model_dump_json().encode(), content_type=JSON, headers=sent)

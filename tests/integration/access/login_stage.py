@@ -29,7 +29,7 @@ from quorate.controller.protocol.scram import (
 from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step
 from quorate.controller.scram.keys import HASHES, salted_password
-from tests.integration.http_stage import CLUSTER_ID, Stage, stage
+from tests.integration.http_stage import CLUSTER_ID, TOKEN_SECRET, Stage, stage
 
 MECHANISM = "SCRAM-SHA-256"
 SECRET = b"the secret of the quorum, 32 characters"
@@ -120,7 +120,8 @@ def access_of(file: Path, node_id: int, clock: WallClock) -> AccessParts:
     """The access control of a controller with this file of tokens, at which users log in."""
     seals = Seals(lambda: (SECRET,), node_id, VOTERS, clock)
     numbers = count(node_id * 1_000_000)
-    logins = Logins(lambda: (SECRET,), tuple(HASHES), LIFETIME_MS, clock, lambda: f"server{next(numbers)}")
+    secrets, nonces = (lambda: (SECRET,), lambda: (TOKEN_SECRET,)), lambda: f"server{next(numbers)}"
+    logins = Logins(*secrets, tuple(HASHES), LIFETIME_MS, clock, nonces)
     tokens = AllTokens((TokensFile(file), logins.tokens))
     certificates = CertificateIdentities(CLUSTER_ID, PrincipalMapping())
     authentication = IdentityAuthentication(tokens, certificates, seals, frozenset())

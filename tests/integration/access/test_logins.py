@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import aiohttp
@@ -16,6 +17,11 @@ from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.secured import SecretInPlaintext
 from quorate.controller.identity.logins import EXCHANGE_MS
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step
 from quorate.controller.scram.messages import ServerFirst, client_first
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
@@ -153,6 +159,7 @@ async def test_client_renews_its_login_by_its_own_clock(
         HttpStep(MECHANISM, "", b"n,,n=ana,r=" + b"r" * 2_000).text,
         HttpStep(MECHANISM, "A" * 5_000 + "." + "0" * 64, b"c=biws,r=r,p=YQ==").text,
     ],
+    ids=["basic", "unknown mechanism", "no first message", "no last message", "long first message", "long sid"],
 )
 async def test_header_that_is_no_message_is_refused_and_told_no_more(tmp_path: Path, header: str) -> None:
     async with login_servers(tmp_path) as s:
@@ -197,6 +204,25 @@ async def test_client_gives_its_token_to_nobody_who_does_not_know_the_password()
             await client.describe_cluster()
     assert asked
     assert all(header.startswith(MECHANISM) for header in asked)
+
+
+async def test_delegation_token_logs_in_as_its_owner_and_makes_no_other(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s, s.client("ana", "pencil") as ana:
+        made = await ana.tokens.create(CreateDelegationTokenRequest())
+        login = PasswordLogin(made.token_id, b64encode(made.hmac).decode(), is_delegation_token=True)
+        async with ControllerClient(s.urls, login=login) as bearer:
+            await bearer.create_topics(topics("a"))
+            assert [one.token_id for one in (await bearer.tokens.describe()).tokens] == [made.token_id]
+            for refused in (
+                bearer.tokens.create(CreateDelegationTokenRequest()),
+                bearer.tokens.renew(RenewDelegationTokenRequest(hmac=made.hmac)),
+            ):
+                with pytest.raises(ApiError, match="not allowed"):
+                    await refused
+            ended = await ana.tokens.expire(ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1))
+            assert ended.expiry_timestamp_ms
+            with pytest.raises(HttpRefusal, match="cannot log in"):
+                await bearer.create_topics(topics("b"))
 
 
 def test_client_logs_in_on_no_way_where_others_read() -> None:

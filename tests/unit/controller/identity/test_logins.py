@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from dataclasses import replace
 
 import pytest
 
-from quorate.controller.identity import logins
+from quorate.controller.client.login import PasswordLogin
+from quorate.controller.identity import login_credentials, logins
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.logins import EXCHANGE_MS, FIRST_BYTES_MAX
 from quorate.controller.scram.client import ScramClient
@@ -14,10 +16,11 @@ from quorate.controller.scram.errors import ScramError, ScramFailure
 from quorate.controller.scram.http_fields import HttpStep
 from quorate.controller.scram.messages import server_first
 from quorate.metadata_log.errors import Overloaded
-from tests.unit.controller.identity.login_stage import LIFETIME_MS, SECRET, LoginStage
+from tests.unit.controller.identity.login_stage import LIFETIME_MS, SECRET, TOKEN_SECRET, LoginStage
 from tests.unit.controller.scram.exchanges import MECHANISM
 
 ANA = Identity("User:ana", "scram")
+ANA_BY_TOKEN = Identity("User:ana", "delegation-token")
 
 
 def test_login_at_two_controllers_gives_a_token_that_all_know_for_its_time() -> None:
@@ -26,7 +29,7 @@ def test_login_at_two_controllers_gives_a_token_that_all_know_for_its_time() -> 
     answer = s.controllers[0].begin(HttpStep(MECHANISM, "", client.first()))
     found = s.controllers[1].finish(HttpStep(MECHANISM, answer.sid, client.last(answer.message)))
     client.check(found.step.message)
-    assert (found.step.sid, found.lifetime_ms, found.login.identity) == (answer.sid, LIFETIME_MS, ANA)
+    assert (found.step.sid, found.lifetime_ms, found.identity) == (answer.sid, LIFETIME_MS, ANA)
     assert [one.tokens.find(found.token) for one in s.controllers] == [ANA, ANA]
     s.now_ms += LIFETIME_MS - 1
     assert s.controllers[0].tokens.find(found.token) == ANA
@@ -39,7 +42,7 @@ def test_only_the_mechanism_whose_credential_there_is_logs_in(mechanism: str) ->
     """Who has a credential of the strong one only is not let in by another."""
     s = LoginStage()
     s.set_user("ben", "pen", mechanism)
-    assert s.log_in("ben", "pen", mechanism).login.mechanism == mechanism
+    assert s.log_in("ben", "pen", mechanism).identity == Identity("User:ben", "scram")
     (other,) = {"SCRAM-SHA-256", "SCRAM-SHA-512"} - {mechanism}
     with pytest.raises(ScramFailure, match="proof is not"):
         s.log_in("ben", "pen", other)
@@ -98,7 +101,7 @@ def test_state_of_another_exchange_quorum_or_user_ends_none() -> None:
         s.controller(b"another secret of another quorum").finish(last)
     with pytest.raises(ScramFailure):
         s.controllers[0].finish(last._replace(mechanism="SCRAM-SHA-512"))
-    assert s.controllers[0].finish(last).login.name == "ana"
+    assert s.controllers[0].finish(last).identity == ANA
 
 
 def test_exchange_and_token_live_as_long_as_their_secret_is_believed() -> None:
@@ -154,10 +157,10 @@ def test_token_with_any_other_letter_is_nobodys() -> None:
     parts = token.split(".")
     forged = [
         token.replace("SHA-256", "SHA-512"),
-        ".".join([*parts[:2], str(int(parts[2]) + 1), *parts[3:]]),
-        ".".join([*parts[:3], urlsafe_b64encode(b"anb").decode(), parts[4]]),
-        ".".join([*parts[:3], "A", parts[4]]),
-        ".".join([*parts[:3], "_" * 5, parts[4]]),
+        ".".join([*parts[:3], str(int(parts[3]) + 1), *parts[4:]]),
+        ".".join([*parts[:4], urlsafe_b64encode(b"anb").decode(), parts[5]]),
+        ".".join([*parts[:4], "A", parts[5]]),
+        ".".join([*parts[:4], "_" * 5, parts[5]]),
         token[:-1],
         token + "0",
         "",
@@ -183,3 +186,72 @@ def test_user_who_cannot_be_a_principal_is_not_logged_in() -> None:
     s.set_user("ana ", "pencil")
     with pytest.raises(ScramFailure, match="cannot be a principal"):
         s.log_in("ana ")
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_delegation_token_logs_its_owner_in_for_as_long_as_it_lives(mechanism: str) -> None:
+    s = LoginStage()
+    found = s.log_in_as(replace(s.set_token("Role:batch", 60_000), mechanism=mechanism))
+    owner = Identity("Role:batch", "delegation-token")
+    assert (found.identity, found.lifetime_ms) == (owner, 60_001)
+    assert s.controllers[0].tokens.find(found.token) == owner
+    s.now_ms += 60_001
+    assert s.controllers[0].tokens.find(found.token) is None
+    with pytest.raises(ScramFailure, match="proof is not"):
+        s.log_in_as(s.set_token("Role:batch", -1))
+
+
+def test_delegation_token_that_ends_before_its_time_ends_its_logins() -> None:
+    s = LoginStage()
+    tokens, found = s.controllers[0].tokens, s.log_in_as(s.set_token("User:ana", 3_600_000))
+    assert (found.lifetime_ms, tokens.find(found.token)) == (LIFETIME_MS, found.identity)
+    s.set_token("User:ana", 1_000)
+    before = tokens.generation
+    assert tokens.find(found.token) == found.identity
+    s.now_ms += 1_001
+    assert (tokens.find(found.token), tokens.generation) == (None, before + 1)
+    s.set_token("User:ana", 3_600_000)
+    assert tokens.find(found.token) == found.identity, "it was renewed"
+    s.remove_token()
+    assert (tokens.find(found.token), tokens.generation) == (None, before + 2)
+
+
+def test_token_is_no_user_and_no_user_a_token() -> None:
+    s = LoginStage()
+    login = s.set_token("User:ana", 60_000)
+    for wrong in (
+        replace(login, is_delegation_token=False),
+        replace(login, password="wrong"),
+        replace(login, user="AAAAAAAAAAAAAAAAAAAAbg"),
+        PasswordLogin("ana", "pencil", is_delegation_token=True),
+    ):
+        with pytest.raises(ScramFailure, match="proof is not"):
+            s.log_in_as(wrong)
+    token = s.log_in_as(login).token
+    (found,) = s.controllers[0].credentials.find(MECHANISM, login.user, is_token=True)
+    s.hold_user(login.user, MECHANISM, found.credential)
+    assert s.controllers[0].tokens.find(token.replace("token", "user")) is None
+
+
+def test_credentials_of_tokens_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(login_credentials, "_KEPT_MAX", 1)
+    s = LoginStage()
+    login = s.set_token("User:ana", 60_000)
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512", "SCRAM-SHA-256"):
+        s.log_in_as(replace(login, mechanism=mechanism))
+        assert [one for one, _ in s.controllers[0].credentials._kept] == [mechanism]
+
+
+def test_delegation_token_logs_in_while_its_secret_is_exchanged_and_not_after() -> None:
+    s = LoginStage()
+    login = s.set_token("User:ana", 60_000)
+    tokens, token = s.controllers[0].tokens, s.log_in_as(login).token
+    before = tokens.generation
+    s.token_secrets = (b"the new one", TOKEN_SECRET)
+    assert tokens.generation == before + 1
+    assert tokens.find(token) == tokens.find(s.log_in_as(login).token) == ANA_BY_TOKEN
+    assert s.log_in().identity == ANA
+    s.token_secrets = (b"the new one",)
+    assert tokens.find(token) is None
+    with pytest.raises(ScramFailure, match="proof is not"):
+        s.log_in_as(login)

@@ -80,9 +80,9 @@ def test_authorizer_without_a_secret_for_the_controllers_is_refused(tmp_path: Pa
 
 
 def test_parts_without_an_authorizer_are_those_of_the_secret(tmp_path: Path) -> None:
-    without = access_parts(load(tmp_path, FILE), "cluster", lambda: (b"s" * 32,))
+    without = access_parts(load(tmp_path, FILE), "cluster", lambda: (b"s" * 32,), None)
     assert (without.authorizer, without.seals) == (None, None)
-    parts = access_parts(load(tmp_path, FILE + ACL), "cluster", lambda: (b"s" * 32,))
+    parts = access_parts(load(tmp_path, FILE + ACL), "cluster", lambda: (b"s" * 32,), None)
     assert (parts.authorizer is not None, parts.seals is not None) == (True, True)
     assert parts.super_users == {"User:root"}
 
