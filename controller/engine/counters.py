@@ -97,6 +97,8 @@ class Counters:
     latest_checkpoint_age_seconds: float = 0.0
     #: Until this node's certificate ends, negative when it has; inf: it has none.
     certificate_expiry_seconds: float = float("inf")
+    #: HTTP connections that were refused, or closed for others that asked.
+    connections_refused: int = 0
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 

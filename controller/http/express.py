@@ -37,6 +37,7 @@ from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.logs.refusals import RefusedRequest
 from quorate.controller.permissions.rights import Rights
+from quorate.controller.quotas.connections import ConnectionRates
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 log = structlog.get_logger()
@@ -99,6 +100,8 @@ class ExpressLane:
         self.places: Places[ExpressConnection | FrameworkConnection | Handshake] = Places(
             node.limits.connections_max, node.limits.connections_per_address_max
         )
+        limits = node.limits
+        self._rates = ConnectionRates(limits.quota_burst_seconds, limits.connections_per_second_max)
         self._refused, self._silent_until = 0, 0.0
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
@@ -156,6 +159,7 @@ class ExpressLane:
         now = self.clock()
         refused: ExpressConnection | FrameworkConnection | Handshake
         try:
+            self._rates.admit(address, self.node.controller.stable.client_quotas, now * 1000)
             leaving = self.places.enter(holder, address, now)
         except Overloaded as error:
             refused, why = holder, error
@@ -168,6 +172,7 @@ class ExpressLane:
         else:
             self.dismiss(refused.transport, why)
         self._refused += 1
+        self.node.cluster.counters().connections_refused += 1
         if now >= self._silent_until:
             self._silent_until = now + _QUIET_S
             log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))

@@ -175,6 +175,8 @@ class NodeLimits:
     chunk_bytes_max: int
     connections_max: int
     connections_per_address_max: int
+    connections_per_second_max: int
+    quota_burst_seconds: int
     head_timeout_ms: int
     #: Requests that a standby passes on at once, each on a connection of its own: a busy active controller answers
     #: some thousand a second, and takes so many connections at any time.

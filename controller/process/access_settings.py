@@ -95,10 +95,11 @@ class TokenSettings(Group):
 
 
 class QuotaSettings(Group):
-    """Client quotas, which stand in the log: how they are counted. The active controller's settings count."""
+    """Client quotas, which stand in the log: how they are counted. For `controller_mutation_rate` the settings of the
+    active controller hold, for `connection_creation_rate` those of each one for itself."""
 
     window_count: int = Field(default=11, ge=1, le=3_600)
-    """Who has not used his `controller_mutation_rate` for a while may use at once what it gives in so many windows
+    """Who has not used his rate for a while may use at once what it gives in so many windows
     (Kafka's controller.quota.window.num)."""
     window_seconds: int = Field(default=1, ge=1, le=3_600)
     """... each so many seconds long (controller.quota.window.size.seconds)."""

@@ -236,6 +236,9 @@ class HttpSettings(Group):
     connections_per_address_max: int = Field(default=4_096, ge=1, le=1_000_000)
     """Connections that may be open at once from one address. All programs on one machine share one, and so do those
     behind a proxy."""
+    connections_per_second_max: int = Field(default=0, ge=0, le=1_000_000)
+    """New connections in a second (Kafka's max.connection.creation.rate), and as many at once as `quotas` lets through.
+    One more is answered 429 and closed. 0: any number. For single addresses client quotas say as much."""
     head_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
     """Time the head of a request (line, headers, empty line) may take, from the connection's beginning or, behind
     another request, from its first byte. Then the answer is 408, and the connection is closed. It is closed, too, when

@@ -149,6 +149,8 @@ def _node_limits(settings: ControllerSettings) -> NodeLimits:
         chunk_bytes_max=settings.http.feed_chunk_bytes_max,
         connections_max=settings.http.connections_max,
         connections_per_address_max=settings.http.connections_per_address_max,
+        connections_per_second_max=settings.http.connections_per_second_max,
+        quota_burst_seconds=settings.quotas.window_count * settings.quotas.window_seconds,
         head_timeout_ms=settings.http.head_timeout_ms,
     )
 

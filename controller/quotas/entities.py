@@ -15,7 +15,7 @@ IP: Final = "ip"
 MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_RATE: Final = "connection_creation_rate"
 #: The quotas that controllers act on. The others are about data, which brokers serve.
-ENFORCED: Final = frozenset({MUTATION_RATE})
+ENFORCED: Final = frozenset({MUTATION_RATE, CONNECTION_RATE})
 
 
 class ClientRate(NamedTuple):

@@ -227,6 +227,11 @@ def _counted(counted: Counters) -> Iterator[Metric]:
         ("metadata_error_count", "MetadataErrorCount: faults that did not stop the process.", counted.metadata_errors),
         ("handle_load_snapshot_count", "HandleLoadSnapshotCount: checkpoints loaded.", counted.checkpoints_loaded),
         ("checkpoints_failed", "Checkpoints that could not be written.", counted.checkpoints_failed),
+        (
+            "http_connections_refused",
+            "Connections refused for their number or rate, or closed for others that asked.",
+            counted.connections_refused,
+        ),
         ("digest_comparisons", "Comparisons of the state with other controllers'.", counted.digest_comparisons),
         ("digest_differences", "Those in which some states differed.", counted.digest_differences),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -10,7 +11,10 @@ import pytest
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from tests.default_parts import node_limits
+from tests.integration.http.test_express import Client
 from tests.integration.http_stage import Stage, stage
+from tests.waiting import eventually
 
 TOPICS = "/v1/topics"
 #: A burst is worth a hundredth of a partition: the next one has to wait for a quarter of an hour.
@@ -97,3 +101,38 @@ async def test_client_id_that_none_can_be_is_refused(name: str) -> None:
         assert s.quorum.log_end_offset == end
     with pytest.raises(ApiError):
         ControllerClient(["127.0.0.1:1"], client_id=name)
+
+
+async def test_address_that_connects_too_often_is_told_so_and_keeps_what_it_has() -> None:
+    async with stage(1) as s:
+        kept = await Client.open(s)
+        entity = [{"entity_type": "ip", "entity_name": "127.0.0.1"}]
+        change = {"entries": [{"entity": entity, "ops": [{"key": "connection_creation_rate", "value": 1}]}]}
+        assert (await s.ask(1, "POST", "/v1/client-quotas", change))[0] == 200
+        opened = [await Client.open(s) for _ in range(20)]
+        status, fields, body = await opened[-1].read()
+        assert (status, fields["connection"]) == (429, "close")
+        assert "connection_creation_rate is 1 connections a second from 127.0.0.1" in json.loads(body)["message"]
+        assert await opened[-1].is_closed()
+        await kept.write(b"GET /v1/features HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert (await kept.read())[0] == 200
+        assert s.members[1].soft.counters().connections_refused >= 1
+        for client in (kept, *opened):
+            client.close()
+
+
+async def test_connections_of_all_have_a_rate_by_the_settings() -> None:
+    async with stage(1, limits=node_limits(connections_per_second_max=1, quota_burst_seconds=3)) as s:
+        opened = [await Client.open(s) for _ in range(10)]
+        status, _, body = await opened[-1].read()
+        assert (status, "http.connections_per_second_max is 1" in json.loads(body)["message"]) == (429, True)
+
+        async def is_heard() -> bool:
+            client = await Client.open(s)
+            opened.append(client)
+            await client.write(b"GET /v1/features HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            return (await client.read())[0] == 200
+
+        await eventually(is_heard, "a second later one more may come")
+        for client in opened:
+            client.close()
