@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorate.broker.host import BrokerEnvironment, BrokerHost
+from quorate.broker.http.access import AclAccess, SecretAccess
 from quorate.broker.http.http_api import BrokerHttp
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.metadata.digest_watch import ImageDigestWatch
@@ -51,11 +52,15 @@ def assemble(
 
     Args:
         replicas: what keeps the ISRs; None: the rehearsal's model, which moves no data.
-        shared_secrets: what its HTTP API asks of who changes anything; None: nothing, it is on loopback.
+        shared_secrets: what its HTTP API asks of who changes anything where no authorizer decides; None: nothing.
     """
+    access: SecretAccess | AclAccess = SecretAccess(shared_secrets)
+    if settings.access.authorizer == "acl":
+        access = AclAccess(settings.access, lambda: host.loader.cluster_id)
+        publishers = (*publishers, access)
     host = BrokerHost(settings, environment, publishers, replicas or _rehearsal(settings, environment))
     watch = ImageDigestWatch(host.digests, environment.feeds, host.loader.feed_name, environment.machine)
-    return BrokerAssembly(host, BrokerHttp(host, shared_secrets), watch)
+    return BrokerAssembly(host, BrokerHttp(host, access), watch)
 
 
 def _rehearsal(settings: BrokerSettings, environment: BrokerEnvironment) -> RehearsalReplicas:

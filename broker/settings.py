@@ -8,20 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from quorate.broker.access_settings import BrokerAccessSettings
+from quorate.broker.setting_group import BrokerSettingsGroup, MadeByPrograms
 from quorate.controller.api.kept_files import secret_file
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
-from quorate.metadata_log.invalid_settings import InvalidSettings, problems_in
 from quorate.metadata_log.loopback import is_loopback
-
-if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass
-else:
-    ModelMetaclass = type(BaseModel)  # pydantic gives it no public name
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_BROKER_"
 ENVIRONMENT_NESTING: Final = "__"
@@ -115,35 +111,8 @@ _Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(parse_list)]
 _Paths = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(parse_list)]
 
 
-class _MadeByPrograms(ModelMetaclass):
-    """Makes settings whose mistakes are ``InvalidSettings``, wherever a program makes them: whole, or group by group.
-
-    A group in a file or in a mapping does not come by here; what is wrong in it is named as a part of the whole.
-    """
-
-    if not TYPE_CHECKING:  # type checkers go by the fields
-
-        def __call__(self, *args: Any, **values: Any) -> Any:
-            try:
-                return super().__call__(*args, **values)
-            except ValidationError as error:
-                raise InvalidSettings(problems_in(error.errors(include_url=False))) from error
-            except SettingsError as error:
-                raise InvalidSettings(f"{error}: {error.__cause__}") from error
-
-
-class BrokerSettingsGroup(BaseModel, metaclass=_MadeByPrograms):
-    """Settings that belong together.
-
-    Raises:
-        InvalidSettings: a value against its rule, or a name that no setting has.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
 class BrokerHttpSettings(BrokerSettingsGroup):
-    """The process's own HTTP API. It has no authentication, so it listens on loopback only."""
+    """The process's own HTTP API. It listens on loopback only."""
 
     host: str = "127.0.0.1"
     """Loopback address to listen on."""
@@ -193,14 +162,6 @@ class BrokerTlsSettings(BrokerSettingsGroup):
             return None
         is_server, lets_show = self.cert_file is not None, self.client_auth != "none"
         return TlsFiles(self.paths, is_server=is_server, lets_clients_show=lets_show)
-
-
-class BrokerAccessSettings(BrokerSettingsGroup):
-    """Exceptions from the rule that what is secret goes over TLS."""
-
-    insecure: bool = False
-    """The secret or token in `shared_secret_file` is sent to controllers on other machines without TLS, too: whoever is
-    on the network can read it there. Otherwise a process that would have to does not start."""
 
 
 class LifecycleSettings(BrokerSettingsGroup):
@@ -282,7 +243,7 @@ class BrokerLoggingSettings(BrokerSettingsGroup):
     """One JSON object a line, or text for people."""
 
 
-class BrokerSettings(BaseSettings, metaclass=_MadeByPrograms):
+class BrokerSettings(BaseSettings, metaclass=MadeByPrograms):
     """Everything a broker process is told.
 
     Raises:

@@ -1,24 +1,25 @@
 """A broker process's HTTP API, on loopback: reads of its image and of itself, and what other broker processes say.
 
-Nothing of the cluster can be changed through it: changes go to the controllers. What is said of replicas, and how the
-rehearsal runs, is taken from whoever has the shared secret, or, without one, from programs on this machine.
+Nothing of the cluster can be changed through it: changes go to the controllers. Who may do what: see ``http.access``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 import structlog
 from aiohttp import web
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from quorate.broker.host import BrokerHost
+from quorate.broker.http.access import HttpAccess
+from quorate.broker.http.permissions import PERMISSIONS
 from quorate.broker.http.replies import (
     Cordoned,
     DirectoryFailure,
@@ -31,6 +32,7 @@ from quorate.broker.http.replies import (
     RehearsalPace,
     TopicPageParameters,
 )
+from quorate.broker.http.requests import body_of, check_form, claims_of, from_json, parameters_of
 from quorate.broker.http.views import (
     broker_reply,
     directories_reply,
@@ -42,13 +44,12 @@ from quorate.broker.http.views import (
 )
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.lifecycle.session import BrokerSession
-from quorate.broker.replicas.messages import FRAME_BYTES_MAX, MalformedMessage
+from quorate.broker.replicas.messages import MalformedMessage
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.api.models import Nothing, OffsetDigestParameters
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.resources import DigestReply
@@ -59,6 +60,9 @@ from quorate.controller.api.tls_entrance import (
     TlsEntrance,
     peer_certificate,
 )
+from quorate.controller.permissions.permission import Permission
+from quorate.controller.permissions.rights import Rights
+from quorate.controller.permissions.topics import check_described, shown_topics
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.loopback import is_loopback
@@ -68,13 +72,12 @@ log = structlog.get_logger(__name__)
 
 _JSON: Final = "application/json"
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
-_READ_BYTES: Final = 65_536
 _LINGERING_S: Final = 1.0
 _BACKLOG: Final = 128
 _HANDSHAKE_S: Final = 10.0
+_RIGHTS: Final = web.RequestKey("rights", Rights)
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-P = TypeVar("P", bound=BaseModel)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -85,30 +88,31 @@ class HttpAddressTaken(QuorateError):
 class BrokerHttp:
     """The API over one host. Use ``start`` and ``stop``."""
 
-    def __init__(self, host: BrokerHost, shared_secrets: Secrets | None = None) -> None:
+    def __init__(self, host: BrokerHost, access: HttpAccess) -> None:
         self._host = host
-        self._secrets = shared_secrets
+        self._access = access
         self._wants_certificates = False
         self._entrance: TlsEntrance | None = None
         self._digests = host.digests
         app = web.Application(middlewares=[_answer_errors, _check_host, self._check_certificate])
         app.on_response_prepare.append(_say_no_software)
-        app.add_routes([
-            web.get("/v1/process", self._process),
-            web.get("/v1/image", self._image),
-            web.get("/v1/image/digest", self._digest),
-            web.get("/v1/rehearsal", self._rehearsal),
-            web.put("/v1/rehearsal", self._set_rehearsal),
-            web.get("/v1/brokers/{id}/directories", self._directories),
-            web.post("/v1/brokers/{id}/directories/fail", self._fail_directory),
-            web.put("/v1/brokers/{id}/directories/cordoned", self._cordon),
-            web.post(FOLLOW_PATH, self._follow),
-            web.get("/v1/topics", self._topics),
-            web.get("/v1/topics/{name}", self._topic),
-            web.get("/metrics", self._metrics),
-            web.get("/livez", self._livez),
-            web.get("/readyz", self._readyz),
-        ])  # fmt: skip
+        for method, path, handler in (
+            ("GET", "/v1/process", self._process),
+            ("GET", "/v1/image", self._image),
+            ("GET", "/v1/image/digest", self._digest),
+            ("GET", "/v1/rehearsal", self._rehearsal),
+            ("PUT", "/v1/rehearsal", self._set_rehearsal),
+            ("GET", "/v1/brokers/{id}/directories", self._directories),
+            ("POST", "/v1/brokers/{id}/directories/fail", self._fail_directory),
+            ("PUT", "/v1/brokers/{id}/directories/cordoned", self._cordon),
+            ("POST", FOLLOW_PATH, self._follow),
+            ("GET", "/v1/topics", self._topics),
+            ("GET", "/v1/topics/{name}", self._topic),
+            ("GET", "/metrics", self._metrics),
+            ("GET", "/livez", self._livez),
+            ("GET", "/readyz", self._readyz),
+        ):
+            app.router.add_route(method, path, self._guarded(PERMISSIONS[method, path], handler))
         self.app = app
         # What anybody sends is not inflated before it is known who sends it, and the rest of a body that nobody wants
         # is not taken for long.
@@ -159,58 +163,72 @@ class BrokerHttp:
             raise HttpRefusal(401, NO_CERTIFICATE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return await handler(request)
 
+    def _guarded(self, permission: Permission, handler: _Handler) -> _Handler:
+        """The handler for those who have the permission of its route."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            request[_RIGHTS] = self._access.rights(claims_of(request), permission)
+            return await handler(request)
+
+        return handle
+
     async def _process(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         reply: ProcessReply = process_reply(self._host)
         return _answer(reply)
 
     async def _image(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         # In a thread: counting a million partitions takes a while, and the image is a value.
         reply: ImageReply = await asyncio.to_thread(image_reply, self._host.cache.image, self._host.loader.cluster_id)
         return _answer(reply)
 
     async def _digest(self, request: web.Request) -> web.Response:
-        parameters = _parameters(OffsetDigestParameters, request)
+        parameters = parameters_of(OffsetDigestParameters, request)
         offset, digest = await self._digests.at(parameters.offset, parameters.wait_ms)
         return _answer(DigestReply(state_offset=offset, digest=digest, form=DIGEST_FORM))
 
     async def _topics(self, request: web.Request) -> web.Response:
-        reply: ImageTopicsReply = topics_reply(self._host.cache, _parameters(TopicPageParameters, request))
+        parameters = parameters_of(TopicPageParameters, request)
+        is_shown = shown_topics(request[_RIGHTS], "DESCRIBE")
+        reply: ImageTopicsReply = topics_reply(self._host.cache, parameters, is_shown)
         return _answer(reply)
 
     async def _topic(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
-        reply: ImageTopicReply = topic_reply(self._host.cache, request.match_info["name"])
+        parameters_of(Nothing, request)
+        name = request.match_info["name"]
+        check_described(request[_RIGHTS], name)
+        reply: ImageTopicReply = topic_reply(self._host.cache, name)
         return _answer(reply)
 
     async def _follow(self, request: web.Request) -> web.Response:
-        self._check_writer(request, MSGPACK)
+        check_form(request, MSGPACK)
+        rights = request[_RIGHTS]
         try:
-            answer = self._require_rehearsal().take(await _body(request))
+            answer = self._require_rehearsal().take(await body_of(request), partial(rights.need_node, "broker"))
         except MalformedMessage as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from error
         return web.Response(body=answer, content_type=MSGPACK)
 
     async def _rehearsal(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         return _answer(rehearsal_reply(self._require_rehearsal()))
 
     async def _set_rehearsal(self, request: web.Request) -> web.Response:
-        self._check_writer(request, _JSON)
+        check_form(request, _JSON)
         rehearsal = self._require_rehearsal()
-        wanted = await _from_json(RehearsalPace, request)
+        wanted = await from_json(RehearsalPace, request)
         rehearsal.set_pace(Pace(wanted.copy_bytes_per_s, wanted.is_stalled))
         return _answer(rehearsal_reply(rehearsal))
 
     async def _directories(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         return _answer(directories_reply(self._require_broker(request)))
 
     async def _fail_directory(self, request: web.Request) -> web.Response:
-        self._check_writer(request, _JSON)
+        check_form(request, _JSON)
         rehearsal, session = self._require_rehearsal(), self._require_broker(request)
-        wanted = (await _from_json(DirectoryFailure, request)).directory
+        wanted = (await from_json(DirectoryFailure, request)).directory
         broker_id, failed = session.identity.broker_id, session.failed_directories
         whole = [one for one in session.identity.directories if one not in failed]
         if not whole or (wanted is not None and wanted not in whole):
@@ -223,9 +241,9 @@ class BrokerHttp:
         return _answer(directories_reply(session))
 
     async def _cordon(self, request: web.Request) -> web.Response:
-        self._check_writer(request, _JSON)
+        check_form(request, _JSON)
         session = self._require_broker(request)
-        wanted = (await _from_json(Cordoned, request)).directories
+        wanted = (await from_json(Cordoned, request)).directories
         own = session.identity.directories
         for unknown in wanted:
             if unknown not in own:
@@ -254,24 +272,8 @@ class BrokerHttp:
             raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, "a service keeps the replicas here: there is no rehearsal")
         return rehearsal
 
-    def _check_writer(self, request: web.Request, content_type: str) -> None:
-        """No web page may do this in its reader's name: it cannot send these types.
-
-        Raises:
-            ApiError: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST.
-        """
-        if self._secrets is not None:
-            given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-            if not sum(hmac.compare_digest(given, b"Bearer " + secret) for secret in self._secrets()):
-                raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the shared secret is missing or wrong")
-        if request.content_type != content_type:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is {request.content_type[:100]!r}, not {content_type}")
-        coding = request.headers.get("Content-Encoding", "identity")
-        if coding.lower() != "identity":
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body is compressed, {coding[:100]!r}: send it as it is")
-
     async def _metrics(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
         from quorate.broker.http.metrics import render_metrics
 
@@ -280,66 +282,19 @@ class BrokerHttp:
         return answer
 
     async def _livez(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         return _answer(LivenessReply(ok=True))
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        _parameters(Nothing, request)
+        parameters_of(Nothing, request)
         is_ready = self._host.is_ready
-        brokers = [broker_reply(readiness) for readiness in self._host.readiness()]
+        told = self._host.readiness() if request[_RIGHTS].may_on_cluster("DESCRIBE") else ()
+        brokers = [broker_reply(readiness) for readiness in told]
         return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
 
 
 async def _say_no_software(request: web.Request, answer: web.StreamResponse) -> None:
     answer.headers.popall("Server", None)  # the framework's version is nobody's business
-
-
-async def _body(request: web.Request) -> bytes:
-    """All of it.
-
-    Raises:
-        ApiError: INVALID_REQUEST, it is larger than any message; read no further than that.
-    """
-    body = b""
-    while chunk := await request.content.read(_READ_BYTES):
-        body += chunk
-        if len(body) > FRAME_BYTES_MAX:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"the body has more than {FRAME_BYTES_MAX} bytes")
-    return body
-
-
-async def _from_json(model: type[P], request: web.Request) -> P:
-    """The body as a model.
-
-    Raises:
-        ApiError: INVALID_REQUEST, it is not JSON, or a field is unknown or wrong.
-    """
-    try:
-        return model.model_validate_json(await _body(request))
-    except ValidationError as error:
-        raise _refusal(error, "field") from error
-
-
-def _parameters(model: type[P], request: web.Request) -> P:
-    """The query as a model.
-
-    Raises:
-        ApiError: INVALID_REQUEST, a parameter that is unknown, repeated or wrong.
-    """
-    values = dict(request.query)
-    if len(values) != len(request.query):
-        raise ApiError(ErrorCode.INVALID_REQUEST, "a parameter was given more than once")
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise _refusal(error, "parameter") from error
-
-
-def _refusal(error: ValidationError, what: str) -> ApiError:
-    problem = error.errors(include_url=False)[0]
-    name = ".".join(str(part) for part in problem["loc"])
-    message = "is not known" if problem["type"] == "extra_forbidden" else problem["msg"]
-    return ApiError(ErrorCode.INVALID_REQUEST, f"{what} {name[:100]}: {message}")
 
 
 def _answer(reply: BaseModel, status: int = 200) -> web.Response:

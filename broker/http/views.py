@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from quorate.broker.host import BrokerHost, BrokerReadiness
 from quorate.broker.http.replies import (
     DirectoriesReply,
@@ -131,11 +133,13 @@ def image_reply(image: MetadataImage, cluster_id: str) -> ImageReply:
     )
 
 
-def topics_reply(cache: MetadataCache, parameters: TopicPageParameters) -> ImageTopicsReply:
-    """A page of the topics, by name."""
+def topics_reply(
+    cache: MetadataCache, parameters: TopicPageParameters, is_shown: Callable[[str], bool] | None = None
+) -> ImageTopicsReply:
+    """A page of the topics, by name. ``is_shown``: which may be told of; None: all."""
     image = cache.image
     # One more than asked for tells whether there is a next page.
-    found = cache.topics(parameters.prefix, parameters.after, parameters.limit + 1)
+    found = cache.topics(parameters.prefix, parameters.after, parameters.limit + 1, is_shown)
     page = found[: parameters.limit]
     return ImageTopicsReply(
         state_offset=image.provenance.end_offset,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from quorate.metadata_log.ids import NO_LEADER
@@ -64,11 +66,18 @@ class MetadataCache(MetadataPublisher):
         """A topic by name."""
         return self.image.topics.by_name.get(name)
 
-    def topics(self, prefix: str = "", after: str = "", limit: int | None = None) -> list[Topic]:
-        """Topics in the order of their names: those that begin with ``prefix`` and come after ``after``."""
+    def topics(
+        self,
+        prefix: str = "",
+        after: str = "",
+        limit: int | None = None,
+        is_shown: Callable[[str], bool] | None = None,
+    ) -> list[Topic]:
+        """Topics in the order of their names: those that begin with ``prefix``, come after ``after`` and are shown."""
         by_name = self.image.topics.by_name
         names = sorted(name for name in by_name if name.startswith(prefix) and name > after)
-        return [by_name[name] for name in names[:limit]]
+        shown = names if is_shown is None else filter(is_shown, names)
+        return [by_name[name] for name in islice(shown, limit)]
 
     def partitions(self, topic: Topic) -> list[ClientPartition]:
         """A topic's partitions, by number."""

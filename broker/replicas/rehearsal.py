@@ -6,6 +6,7 @@ Both sides of the exchange for all brokers of this process. What a replica holds
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -116,13 +117,16 @@ class RehearsalReplicas(ReplicaManager):
         assert self.station is not None, "nothing comes before begin"
         return self.station
 
-    def take(self, data: bytes) -> bytes:
-        """A message of another process, and what it is answered.
+    def take(self, data: bytes, check: Callable[[int], None] = lambda _: None) -> bytes:
+        """A message of another process, and what it is answered. ``check``: refuses one that is no such broker's.
 
         Raises:
             MalformedMessage: it is none.
         """
-        return encode_answer(self._answer(decode_message(data)))
+        message = decode_message(data)
+        for broker_id, _ in message.followers:
+            check(broker_id)
+        return encode_answer(self._answer(message))
 
     async def run(self) -> None:
         log.info("replicas.started", notice=NOTICE, lag_max_ms=self._timing.lag_max_ms)

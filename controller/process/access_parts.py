@@ -6,29 +6,23 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from quorate.controller.api.kept_files import KeptFile, Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
-from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import Authentication
 from quorate.controller.identity.found_tokens import AllTokens
-from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
+from quorate.controller.identity.tokens_file import TOKENS_SETTING, TokensFile
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_settings import AccessSettings
 from quorate.controller.process.settings import ControllerSettings
-from quorate.metadata_log.invalid_settings import InvalidSettings
-from quorate.metadata_log.private_files import read_private
 from quorate.snapshots.image.image import MetadataImage
-
-_TOKENS_SETTING: Final = "access.tokens_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +79,7 @@ def access_parts(
         super_users,
         seals,
         logins,
-        {_TOKENS_SETTING: file.file},
+        {TOKENS_SETTING: file.file},
     )
 
 
@@ -98,34 +92,3 @@ def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secr
 
 def _wall_ms() -> float:
     return time.time() * 1000
-
-
-class TokensFile:
-    """``FoundTokens`` of a file, which is read again when it has changed: whole, or not at all. None: no tokens."""
-
-    def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """``clock``: seconds.
-
-        Raises:
-            InvalidSettings: it cannot be read, others than its owner may use it, or a line is wrong.
-        """
-        self.file = None if path is None else KeptFile(path, _TOKENS_SETTING, _read, clock)
-
-    @property
-    def generation(self) -> int:
-        """See ``FoundTokens``."""
-        return 0 if self.file is None else self.file.generation
-
-    def find(self, token: str) -> Identity | None:
-        """See ``FoundTokens``."""
-        return None if self.file is None else self.file().find(token)
-
-
-def _read(path: Path) -> BearerTokens:
-    data = read_private(path, _TOKENS_SETTING, FILE_BYTES_MAX)
-    try:
-        return BearerTokens.parse(data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InvalidSettings(f"{_TOKENS_SETTING} {path} is no UTF-8 text: byte {error.start}") from error
-    except InvalidTokens as error:
-        raise InvalidSettings(f"{_TOKENS_SETTING} {path}: {error}") from error

@@ -5,31 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from quorate.controller.decisions.origin import check_principal
-from quorate.controller.principals.mapping_rules import DEFAULT_RULES, PrincipalMapping
+from quorate.controller.identity.setting_types import MappingRules, Principals
+from quorate.controller.principals.mapping_rules import DEFAULT_RULES
 from quorate.controller.process.setting_group import Group
-from quorate.metadata_log.errors import ApiError, QuorateError
-
-
-def _check_listed_principal(text: str) -> str:
-    try:
-        return check_principal(text)
-    except ApiError as error:
-        raise ValueError(error.message) from None
-
-
-def _check_mapping(text: str) -> str:
-    try:
-        PrincipalMapping(text)
-    except QuorateError as error:
-        raise ValueError(str(error)) from None
-    return text
-
-
-#: ``Type:name``.
-_Principals = Annotated[tuple[Annotated[str, AfterValidator(_check_listed_principal)], ...], Field(max_length=1_000)]
 
 
 class AccessSettings(Group):
@@ -39,7 +19,7 @@ class AccessSettings(Group):
     """none: whoever has the shared secret, or without one is on this machine, may do everything. acl: each request is
     made by a principal, who may do what the ACLs in the log say (Kafka's StandardAuthorizer); the shared secret is then
     the controllers' alone, who show each other by it who they are."""
-    super_users: _Principals = ()
+    super_users: Principals = ()
     """Principals who may do everything, whatever the ACLs say, such as `User:admin` (Kafka's super.users)."""
     allow_everyone_if_no_acl_found: bool = False
     """Whether a resource that no ACL covers is everybody's (Kafka's allow.everyone.if.no.acl.found)."""
@@ -52,11 +32,11 @@ class AccessSettings(Group):
     a password that he sets."""
     login_lifetime_ms: int = Field(default=900_000, ge=1_000, le=86_400_000)
     """A login lasts this long; clients renew it by themselves (Kafka's connections.max.reauth.ms)."""
-    principal_mapping_rules: Annotated[str, AfterValidator(_check_mapping)] = DEFAULT_RULES
+    principal_mapping_rules: MappingRules = DEFAULT_RULES
     """Rules that make the name of a `User` out of the distinguished name of a client's certificate (Kafka's
     ssl.principal.mapping.rules), for `tls.client_auth` optional or required. Certificates of nodes need none: they say
     in a URI which nodes they are."""
-    proxies: _Principals = ()
+    proxies: Principals = ()
     """Principals who may ask in the name of any other, by X-Quorate-Principal, such as a gateway that has found out who
     its clients are. They are trusted like super users."""
 

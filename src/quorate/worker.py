@@ -6,17 +6,17 @@
 See docs/workers.md.
 """
 
+from quorate.broker.access_settings import BrokerAccessSettings
 from quorate.broker.host import BrokerReadiness, NotCaughtUp
 from quorate.broker.lifecycle.transitions import LifecycleState
 from quorate.broker.replicas.isr_requests import IsrCounters
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
 from quorate.broker.replicas.service import NotNoted, ServiceReplicas
+from quorate.broker.setting_group import BrokerSettingsGroup
 from quorate.broker.settings import (
-    BrokerAccessSettings,
     BrokerHttpSettings,
     BrokerLoggingSettings,
     BrokerSettings,
-    BrokerSettingsGroup,
     BrokerTlsSettings,
     FeedSettings,
     LifecycleSettings,

@@ -1,22 +1,34 @@
 """docs/security.md says of every route what whoever asks has to have, in the words of its row in the route table."""
 
+from collections.abc import Sequence
+
+import pytest
+
+from quorate.broker.http.permissions import PERMISSIONS
 from quorate.controller.http.routes.table import ROUTES
+from quorate.controller.permissions.permission import Permission
 from tests.architecture.source_tree import ROOT, refuse
 
 PAGE = ROOT / "docs" / "security.md"
-HEADING = "## What each route asks for"
+OF_CONTROLLERS = [(route.method, route.path, route.permission) for route in ROUTES]
+OF_BROKERS = [(*route, permission) for route, permission in PERMISSIONS.items()]
 
 
-def rows_of_the_page() -> list[str]:
-    table = PAGE.read_text(encoding="utf-8").partition(HEADING)[2].partition("\n## ")[0]
-    return [line for line in table.splitlines() if line.startswith("| `")]
-
-
-def test_every_route_has_its_row_on_the_page_and_no_other_is_there() -> None:
-    rows = [f"| `{route.method} {route.path}` | {route.permission.told} |" for route in ROUTES]
-    page = rows_of_the_page()
-    refuse((row for row in rows if row not in page), f"docs/security.md, {HEADING!r}: these rows are missing")
-    refuse((row for row in page if row not in rows), f"docs/security.md, {HEADING!r}: no route is like this")
+@pytest.mark.parametrize(
+    ("heading", "routes"),
+    [
+        ("## What each route asks for", OF_CONTROLLERS),
+        ("## What each route of a broker process asks for", OF_BROKERS),
+    ],
+)
+def test_every_route_has_its_row_on_the_page_and_no_other_is_there(
+    heading: str, routes: Sequence[tuple[str, str, Permission]]
+) -> None:
+    rows = [f"| `{method} {path}` | {permission.told} |" for method, path, permission in routes]
+    table = PAGE.read_text(encoding="utf-8").partition(f"{heading}\n")[2].partition("\n## ")[0]
+    page = [line for line in table.splitlines() if line.startswith("| `")]
+    refuse((row for row in rows if row not in page), f"docs/security.md, {heading!r}: these rows are missing")
+    refuse((row for row in page if row not in rows), f"docs/security.md, {heading!r}: no route is like this")
     assert page == rows, "the rows of docs/security.md are in the order of the route table"
 
 

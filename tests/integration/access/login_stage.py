@@ -19,8 +19,9 @@ from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.found_tokens import AllTokens
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.tokens_file import TokensFile
 from quorate.controller.principals.mapping_rules import PrincipalMapping
-from quorate.controller.process.access_parts import AccessParts, TokensFile
+from quorate.controller.process.access_parts import AccessParts
 from quorate.controller.protocol.scram import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,

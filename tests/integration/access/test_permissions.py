@@ -24,8 +24,9 @@ from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.tokens_file import TokensFile
 from quorate.controller.principals.mapping_rules import PrincipalMapping
-from quorate.controller.process.access_parts import AccessParts, TokensFile
+from quorate.controller.process.access_parts import AccessParts
 from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.terminal.survey import survey

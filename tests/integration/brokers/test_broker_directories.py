@@ -173,7 +173,7 @@ async def test_fail_route_unknown_broker_or_directory_is_refused_and_fails_nothi
         (only,) = registered(built, 1).directories
         secret = "Bearer s3cret"
 
-        assert (await fail(played, 1, {}))[0] == 403
+        assert (await fail(played, 1, {}))[0] == 401
         for broker, body, status, words in (
             (7, {}, 404, "broker 7 is not played here; played are: 1"),
             (1, {"directory": uuid_text(b"\7" * 16)}, 404, f"whole are: {uuid_text(only)}"),

@@ -174,7 +174,7 @@ async def test_routes_that_change_something_ask_for_the_shared_secret() -> None:
     async with stage(1) as built, playing([1], built.urls, own_secret=b"s3cret") as played:
         for given in ({}, {"Authorization": "Bearer wrong"}):
             status, reply = await put(played, {"copy_bytes_per_s": 1}, **given)
-            assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
+            assert (status, reply["error"]) == (401, "CLUSTER_AUTHORIZATION_FAILED")
         assert (await played.get("/v1/rehearsal"))[1]["copy_bytes_per_s"] == 0
         assert (await put(played, {"copy_bytes_per_s": 1}, Authorization="Bearer s3cret"))[0] == 200
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from quorate.broker.access_settings import BrokerAccessSettings
 from quorate.broker.machine import on_this_machine
-from quorate.broker.settings import BrokerAccessSettings, BrokerSettings
+from quorate.broker.settings import BrokerSettings
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.secured import SecretInPlaintext
 from quorate.scripts.terminal.connecting import is_insecure

@@ -9,7 +9,8 @@ import pytest
 
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, token_line
 from quorate.controller.identity.identity import Identity
-from quorate.controller.process.access_parts import TokensFile, access_parts
+from quorate.controller.identity.tokens_file import TokensFile
+from quorate.controller.process.access_parts import access_parts
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.invalid_settings import InvalidSettings

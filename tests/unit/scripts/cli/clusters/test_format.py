@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.process.access_parts import TokensFile
+from quorate.controller.identity.tokens_file import TokensFile
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.directory.directory import MetadataDirectory

@@ -1,0 +1,210 @@
+"""A broker process's own HTTP API with an authorizer: who asks is known, and may do what the cluster's ACLs say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.broker.access_settings import BrokerAccessSettings
+from quorate.broker.http.permissions import PERMISSIONS
+from quorate.broker.replicas.messages import FollowMessage, encode_message, no_rows
+from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
+from quorate.broker.settings import BrokerTlsSettings
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.identity.bearer_tokens import token_line
+from quorate.controller.permissions.permission import ByItem, OnCluster
+from quorate.metadata_log.invalid_settings import InvalidSettings
+from tests.integration.broker_stage import Played, playing
+from tests.integration.brokers.test_broker_host import create, reassign, sees
+from tests.integration.http_stage import CLUSTER_ID, Stage, stage
+from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
+from tests.waiting import eventually
+
+ROOT, ANA, EVE, BROKER = "User:root", "User:ana", "User:eve", "Broker:2"
+JSON = "application/json"
+
+
+def token(principal: str) -> str:
+    return f"the token of {principal}"
+
+
+@dataclass
+class Asked:
+    """A broker process, and those who ask it."""
+
+    on: Stage
+    client: ControllerClient
+    played: Played
+
+    async def status(self, who: str | None, method: str, path: str, body: bytes = b"", form: str = JSON) -> int:
+        """Of the answer to a principal's token; None: nothing is shown."""
+        return (await self.answer(who, method, path, body, form))[0]
+
+    async def answer(
+        self, who: str | None, method: str, path: str, body: bytes = b"", form: str = JSON
+    ) -> tuple[int, str]:
+        url = f"http://{self.played.endpoint.host}:{self.played.endpoint.port}{path}"
+        shown = {} if who is None else {"Authorization": f"Bearer {token(who)}"}
+        sent = self.played.session.request(method, url, data=body, headers={"Content-Type": form, **shown})
+        async with sent as answer:
+            return answer.status, (await answer.read()).decode(errors="replace")
+
+    async def allow(self, principal: str, operation: str, type_: str, name: str, verdict: str = "ALLOW") -> None:
+        """Write an ACL, and wait until the process has read it."""
+        creation = {"resource_type": type_, "resource_name": name, "principal": principal}
+        said = {"creations": [creation | {"operation": operation, "permission_type": verdict}]}
+        status, reply, _ = await self.on.ask(1, "POST", "/v1/acls", said)
+        assert status == 200, reply
+        await self._caught_up()
+
+    async def _caught_up(self) -> None:
+        end = self.on.quorum.committed
+
+        async def has_read() -> bool:
+            return self.played.host.loader.position.offset >= end
+
+        await eventually(has_read, "the process has read what was written")
+
+
+@asynccontextmanager
+async def asked(tmp_path: Path, **more: Any) -> AsyncIterator[Asked]:
+    """Broker 1 with an authorizer, and topics a and b."""
+    file = tmp_path / "tokens"
+    file.touch(0o600)
+    file.write_text("".join(f"{token_line(token(one), one)}\n" for one in (ROOT, ANA, BROKER)))
+    access = BrokerAccessSettings(authorizer="acl", super_users=(ROOT,), tokens_file=file, **more)
+    async with (
+        stage(1) as on,
+        ControllerClient(on.urls) as client,
+        playing([1], on.urls, access=access, log_directories=2) as played,
+    ):
+        await played.ready()
+        await create(client, "a", [1])
+        await create(client, "b", [1])
+        yield Asked(on, client, played)
+
+
+def following(broker_id: int) -> bytes:
+    return encode_message(FollowMessage(CLUSTER_ID, "127.0.0.1:1", 1, 0, ((broker_id, 1),), -1, -1, no_rows()))
+
+
+def called(path: str) -> str:
+    return path.replace("{id}", "1").replace("{name}", "a")
+
+
+async def test_each_route_asks_for_what_its_row_says(tmp_path: Path) -> None:
+    """Whoever shows nothing, or a token of nobody, is refused; so is one without the right, whatever else he has."""
+    async with asked(tmp_path) as a:
+        guarded = {key: row for key, row in PERMISSIONS.items() if isinstance(row, OnCluster)}
+        assert len(guarded) == 10
+        for method, path in guarded:
+            assert await a.status(None, method, called(path)) == 403, path
+            assert await a.status(EVE, method, called(path)) == 401, path
+            assert await a.status(ANA, method, called(path)) == 403, path
+        await a.allow(ANA, "DESCRIBE", "CLUSTER", "kafka-cluster")
+        seen = {key: await a.status(ANA, key[0], called(key[1])) for key in guarded}
+        reads = {key for key, row in guarded.items() if row.operation == "DESCRIBE"}
+        assert {key for key, status in seen.items() if status != 403} == reads
+        assert {seen[key] for key in reads} == {200}
+        for probe in ("/livez", "/readyz"):
+            assert await a.status(None, "GET", probe) == 200
+
+
+async def test_right_is_taken_away_under_way_and_only_super_users_need_none(tmp_path: Path) -> None:
+    async with asked(tmp_path) as a:
+        pace = b'{"copy_bytes_per_s": 1}'
+        assert await a.status(ROOT, "PUT", "/v1/rehearsal", pace) == 200
+        await a.allow(ANA, "ALTER", "CLUSTER", "kafka-cluster")
+        assert await a.status(ANA, "PUT", "/v1/rehearsal", pace) == 200
+        await a.allow(ANA, "ALTER", "CLUSTER", "kafka-cluster", "DENY")
+        assert await a.status(ANA, "PUT", "/v1/rehearsal", b'{"copy_bytes_per_s": 9}') == 403
+        assert '"copy_bytes_per_s":1,' in (await a.answer(ROOT, "GET", "/v1/rehearsal"))[1]
+
+
+async def test_topics_are_shown_to_who_may_describe_them_and_else_not_told_from_none(tmp_path: Path) -> None:
+    async with asked(tmp_path) as a:
+        await a.allow(ANA, "READ", "TOPIC", "a")
+        assert [row for row in PERMISSIONS.values() if isinstance(row, ByItem)]
+        assert '"a"' in (listed := (await a.answer(ANA, "GET", "/v1/topics"))[1])
+        assert '"b"' not in listed
+        assert await a.status(ANA, "GET", "/v1/topics/a") == 200
+        hidden, absent = [await a.answer(ANA, "GET", f"/v1/topics/{name}") for name in "bc"]
+        assert (hidden[0], hidden[1].partition("request_id")[0]) == (403, absent[1].partition("request_id")[0])
+        assert await a.status(ROOT, "GET", "/v1/topics/c") == 404
+
+
+async def test_broker_follows_in_its_own_name_and_does_nothing_else(tmp_path: Path) -> None:
+    async with asked(tmp_path) as a:
+        for who, broker_id, status in (
+            (BROKER, 2, 200),
+            (BROKER, 3, 403),
+            (ROOT, 3, 200),
+            (ANA, 2, 403),
+            (None, 2, 403),
+        ):
+            assert await a.status(who, "POST", FOLLOW_PATH, following(broker_id), MSGPACK) == status, (who, broker_id)
+        await a.allow(ANA, "CLUSTER_ACTION", "CLUSTER", "kafka-cluster")
+        assert await a.status(ANA, "POST", FOLLOW_PATH, following(2), MSGPACK) == 403, "no ACL makes a broker"
+        assert await a.status(BROKER, "PUT", "/v1/rehearsal", b"{}") == 403
+        assert await a.status(BROKER, "GET", "/v1/process") == 403
+        assert await a.status(BROKER, "GET", "/v1/image/digest") == 200
+
+
+async def test_probe_tells_of_brokers_to_who_may_see_them(tmp_path: Path) -> None:
+    async with asked(tmp_path) as a:
+        told = {who: "broker_id" in (await a.answer(who, "GET", "/readyz"))[1] for who in (None, EVE, ANA, ROOT)}
+        assert told == {None: False, EVE: False, ANA: False, ROOT: True}
+
+
+async def test_brokers_know_each_other_by_their_certificates(tmp_path: Path) -> None:
+    """They exchange what they hold, and a certificate of another cluster's broker is nobody's here."""
+    ours = authority()
+    server, client = server_context(issued(ours, "127.0.0.1")), client_context([ours])
+
+    def secured(broker_id: int, cluster_id: str = CLUSTER_ID) -> BrokerTlsSettings:
+        uri = f"quorate://{cluster_id}/broker/{broker_id}"
+        at = tmp_path / f"{cluster_id}-{broker_id}"
+        at.mkdir()
+        paths = written(at, issued(ours, "127.0.0.1", uris=[uri]), ours)
+        return BrokerTlsSettings(cert_file=paths.cert_file, key_file=paths.key_file, ca_files=tuple(paths.ca_files))
+
+    access = BrokerAccessSettings(authorizer="acl", super_users=(ROOT,))
+    async with (
+        stage(1, tls=SpokenTls(lambda: server, lambda: client)) as on,
+        ControllerClient(on.urls, tls=lambda: client) as asking,
+        playing([1], on.urls, tls=secured(1), access=access) as one,
+        playing([2], on.urls, tls=secured(2), access=access) as two,
+    ):
+        await one.ready()
+        await two.ready()
+        await create(asking, "t", [1])
+        await reassign(asking, "t", 0, [1, 2])
+        await sees(on, "t", 0, "the leader has taken the follower's word", isr=(1, 2))
+        url = f"https://{one.endpoint.host}:{one.endpoint.port}/v1/image/digest"
+        for cluster_id, status in ((CLUSTER_ID, 200), ("another", 403)):
+            uri = f"quorate://{cluster_id}/broker/7"
+            shown = client_context([ours], issued(ours, "127.0.0.1", uris=[uri]))
+            async with one.session.get(url, ssl=shown) as answer:
+                assert answer.status == status
+
+
+async def test_nobody_is_let_in_by_missing_acls_before_the_first_image(tmp_path: Path) -> None:
+    """A resource without ACLs may be everybody's, once it is known that there are none."""
+    access = BrokerAccessSettings(authorizer="acl", allow_everyone_if_no_acl_found=True)
+    async with stage(1, active=None) as on, playing([1], on.urls, access=access) as played:
+        assert (await played.get("/v1/process"))[0] == 403
+        await on.elect(1)
+        await played.ready()
+        assert (await played.get("/v1/process"))[0] == 200
+
+
+def test_access_that_nobody_asks_for_or_that_is_wrong_is_refused() -> None:
+    with pytest.raises(InvalidSettings, match="tokens_file: nobody asks for them while authorizer is none"):
+        BrokerAccessSettings(tokens_file=Path("nowhere"))
+    with pytest.raises(InvalidSettings, match="a principal is Type:name"):
+        BrokerAccessSettings(authorizer="acl", super_users=("root",))
