@@ -19,6 +19,7 @@ from quorate.broker.publisher import ControllerEpoch, MetadataPublisher, Publish
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.settings import FeedSettings, LifecycleSettings
 from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.metadata_log.arguments import checked_call, checked_calls
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
 
@@ -43,6 +44,7 @@ class WatchEnded(QuorateError):
     """
 
 
+@checked_calls
 class Watcher:
     """Made by ``watch``. For the tasks of one event loop."""
 
@@ -179,6 +181,7 @@ class Watcher:
         return f"the image is at offset {self.offset}{trouble}"
 
 
+@checked_call
 @asynccontextmanager
 async def watch(
     controllers: Sequence[str],

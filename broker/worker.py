@@ -21,6 +21,7 @@ from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.api.kept_files import shown
+from quorate.metadata_log.arguments import checked_call, checked_calls
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage
 
@@ -51,6 +52,7 @@ class WorkerSession:
     broker_epoch: int | None
 
 
+@checked_calls
 class Worker:
     """Brokers at work. Made by ``worker``; all methods belong to its event loop."""
 
@@ -140,6 +142,7 @@ class Worker:
         return "; ".join(said) or "all brokers are ready"
 
 
+@checked_call
 @asynccontextmanager
 async def worker(
     settings: BrokerSettings,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgpack
 from pydantic import BaseModel, ValidationError
 
 from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.protocol.problems import message_of, place_of
 from quorate.controller.protocol.types import SecretMessage
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ _PROBLEMS_MAX: Final = 20_000
 _KEYS_MAX: Final = 64
 #: Of JSON: there are at least as many as there are parts, but for one.
 _SEPARATORS: Final = (b",", b"[", b"{")
-_SHORT: Final = Repr()
-_SHORT.maxstring = _SHORT.maxother = _VALUE_CHARS
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -172,33 +170,10 @@ def _invalid(what: str, error: ValidationError, *, shows_values: bool = True) ->
         return HttpRefusal(400, f"{what}: {error.error_count()} problems, too many to name one")
     problems = error.errors(include_url=False, include_context=False)
     shown = [
-        {"where": _place(problem["loc"]), "message": _message(problem, shows_value=shows_values)}
+        {"where": place_of(problem["loc"]), "message": message_of(problem, shows_value=shows_values)}
         for problem in problems[:_PROBLEMS_SHOWN]
     ]
     first = shown[0]
     where = f"{what} {first['where']}" if first["where"] else what
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return HttpRefusal(400, f"{where}: {first['message']}{more}", details={"problems": shown})
-
-
-def problem_of(error: ValidationError) -> str:
-    """The first trouble with the values of a model in a line: the field, the rule, and the value that was found."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = _place(first["loc"])
-    message = _message(first, shows_value=True)
-    return f"{where}: {message}" if where else message
-
-
-def _place(path: Sequence[int | str]) -> str:
-    return ".".join(str(part) for part in path)
-
-
-def _message(problem: Mapping[str, Any], *, shows_value: bool) -> str:
-    if problem["type"] == "extra_forbidden":
-        return "is not known"
-    if problem["type"] == "missing":
-        return "must be given"
-    if problem["type"] == "json_invalid":
-        return str(problem["msg"])
-    rule = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{rule}, not {_SHORT.repr(problem['input'])}" if shows_value else rule

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.arguments import checked_calls
+from quorate.metadata_log.errors import InvalidArgument, QuorateError
 from quorate.metadata_log.private_files import exposure
 
 #: Between two looks at the files, in seconds.
@@ -28,16 +29,34 @@ class InvalidTlsFiles(QuorateError):
 
 @dataclass(frozen=True, slots=True)
 class TlsPaths:
-    """The files, in PEM. Without ``ca_files`` those whom the system trusts are trusted."""
+    """The files, in PEM. Without ``ca_files`` those whom the system trusts are trusted. Texts become paths.
+
+    Raises:
+        InvalidArgument: what is given is no path.
+    """
 
     cert_file: Path | None = None
     key_file: Path | None = None
     ca_files: Sequence[Path] = ()
 
+    def __post_init__(self) -> None:
+        if isinstance(self.ca_files, str | Path):
+            raise InvalidArgument(f"ca_files must be a sequence of paths, not one {type(self.ca_files).__name__}")
+        for name in ("cert_file", "key_file"):
+            path = getattr(self, name)
+            object.__setattr__(self, name, None if path is None else _path(name, path))
+        object.__setattr__(self, "ca_files", tuple(_path("ca_files", path) for path in self.ca_files))
+
     @property
     def all(self) -> Iterator[Path]:
         """All that are named."""
         yield from (path for path in (self.cert_file, self.key_file, *self.ca_files) if path is not None)
+
+
+def _path(name: str, path: object) -> Path:
+    if not isinstance(path, str | Path):
+        raise InvalidArgument(f"{name} must be a path, not {type(path).__name__}")
+    return Path(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,7 @@ class _Loaded:
     expires_at: float | None = None
 
 
+@checked_calls
 class TlsFiles:
     """Its methods ``as_client``, ``as_server``, ``as_peer_client`` and ``as_peer_server`` are ``TlsContexts``."""
 

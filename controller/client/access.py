@@ -26,6 +26,7 @@ from quorate.controller.protocol.scram import (
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsResponse,
 )
+from quorate.metadata_log.arguments import checked_calls
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -46,6 +47,7 @@ class Write(Protocol):
         """The reply to a `POST`."""
 
 
+@checked_calls
 class AccessClient:
     """A part of ``client.client.ControllerClient``, and raises what that does. All reads are linearizable."""
 

@@ -7,11 +7,13 @@ from typing import Final
 
 from quorate.controller.api.audit_models import AuditReply, RefusalsReply
 from quorate.controller.client.connection import Connection, Request
+from quorate.metadata_log.arguments import checked_calls
 
 _PATH: Final = "/v1/audit"
 _REFUSALS_PATH: Final = "/v1/audit/refusals"
 
 
+@checked_calls
 class AuditClient:
     """A part of ``controller.client.client.ControllerClient``. Each controller has lines of its own: it is named."""
 

@@ -7,10 +7,12 @@ from typing import Final
 
 from quorate.controller.api.checkpoint_models import CheckpointsReply, TakenCheckpointReply
 from quorate.controller.client.connection import Connection, Request
+from quorate.metadata_log.arguments import checked_calls
 
 _PATH: Final = "/v1/checkpoints"
 
 
+@checked_calls
 class CheckpointClient:
     """A part of ``client.client.ControllerClient``. Each controller has checkpoints of its own: it is named."""
 

@@ -74,6 +74,7 @@ from quorate.controller.protocol.configs import (
 from quorate.controller.protocol.controllers import ControllerRegistrationRequest, ControllerRegistrationResponse
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
 from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorate.metadata_log.arguments import checked_calls
 from quorate.snapshots.digest import DIGEST_FORM
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ DEFAULT_TIMEOUT_MS: Final = 30_000.0
 R = TypeVar("R", bound=BaseModel)
 
 
+@checked_calls
 class ControllerClient:
     """Use as an asynchronous context manager; closed, it is not opened again: ``ClientClosed``.
 
@@ -160,11 +162,7 @@ class ControllerClient:
         return await self._read("/v1/status", StatusReply)
 
     async def status_of(self, url: str, timeout_ms: float) -> StatusReply:
-        """The cluster as one controller itself sees it.
-
-        Raises:
-            NotSent, NoAnswer, ApiError.
-        """
+        """The cluster as one controller itself sees it. Raises NotSent, NoAnswer, ApiError."""
         request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
         return (await self._connect(url).send(request)).model(StatusReply)
 

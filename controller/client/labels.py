@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from pydantic import ValidationError
-
-from quorate.controller.api.content import problem_of
 from quorate.controller.client.access import Read, Write
 from quorate.controller.protocol.labels import (
     AlterLabelsRequest,
@@ -16,9 +13,11 @@ from quorate.controller.protocol.labels import (
     LabelEntry,
     LabelKind,
 )
-from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.arguments import checked_calls
+from quorate.metadata_log.errors import ApiError, ErrorCode, InvalidArgument
 
 
+@checked_calls
 class LabelClient:
     """A part of ``client.client.ControllerClient``, and raises what that does. All reads are linearizable."""
 
@@ -106,5 +105,5 @@ class LabelClient:
 def _entry(resource: str, key: str, value: str | None) -> LabelEntry:
     try:
         return LabelEntry(resource=resource, key=key, value=value)
-    except ValidationError as error:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"label: {problem_of(error)}") from None
+    except InvalidArgument as error:
+        raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from None

@@ -32,8 +32,8 @@ class PendingSession:
             InvalidArgument: no request can show such a secret. ApiError: INVALID_REQUEST, no such principal or client
                 id can be.
         """
-        if shared_secret is not None and not callable(shared_secret):
-            _check(shared_secret)
+        if isinstance(shared_secret, bytes) and (problem := secret_problem(shared_secret)) is not None:
+            raise InvalidArgument(f"shared_secret {problem}")
         self._shared_secret = shared_secret
         self._principal = None if principal is None else check_principal(principal)
         self._client_id = None if client_id is None else check_client_id(client_id)
@@ -62,11 +62,3 @@ class PendingSession:
         session, self._open = self._open, None
         if session is not None:
             await session.close()
-
-
-def _check(secret: object) -> None:
-    """Refuse what no request can show, without repeating it."""
-    if not isinstance(secret, bytes):
-        raise InvalidArgument(f"shared_secret must be bytes, not {type(secret).__name__}: a text is .encode()d")
-    if (problem := secret_problem(secret)) is not None:
-        raise InvalidArgument(f"shared_secret {problem}")

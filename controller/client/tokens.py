@@ -12,10 +12,12 @@ from quorate.controller.protocol.tokens import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
+from quorate.metadata_log.arguments import checked_calls
 
 _PATH = "/v1/delegation-tokens"
 
 
+@checked_calls
 class TokenClient:
     """A part of ``controller.client.client.ControllerClient``, and raises what that does."""
 

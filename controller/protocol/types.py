@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
 
-from quorate.metadata_log.errors import ErrorCode, InvalidId
+from quorate.controller.protocol.problems import problem_of
+from quorate.metadata_log.errors import ErrorCode, InvalidArgument, InvalidId
 from quorate.metadata_log.ids import UUID_BYTES, uuid_from_text, uuid_text
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # pydantic gives it no public name
 
-class Message(BaseModel):
-    """A request, a response or a part of one. Unknown fields and wrong types are refused, nothing is converted."""
+
+class _CheckedMessage(ModelMetaclass):
+    """Makes messages whose mistakes are ``InvalidArgument``, where a program makes them.
+
+    What is read from bytes does not come by here: it is refused by whoever reads it, in words of its own.
+    """
+
+    if not TYPE_CHECKING:  # type checkers go by the fields
+
+        def __call__(self, *args: Any, **values: Any) -> Any:
+            if args:
+                raise InvalidArgument(f"{self.__name__}: its fields are given by name")
+            try:
+                return super().__call__(**values)
+            except ValidationError as error:
+                problem = problem_of(error, shows_value=not issubclass(self, SecretMessage))
+            # Out here no traceback leads to what was found.
+            raise InvalidArgument(f"{self.__name__}: {problem}")
+
+
+class Message(BaseModel, metaclass=_CheckedMessage):
+    """A request, a response or a part of one. Unknown fields and wrong types are refused, nothing is converted.
+
+    Raises:
+        InvalidArgument: a value against its rule, or a name that no field has.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 

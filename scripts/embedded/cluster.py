@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.controller.api.tls_contexts import TlsContexts
@@ -35,8 +35,8 @@ _CONNECTIONS_MAX: Final = 256
 #: Longer than a test lasts.
 _CERTIFICATE_DAYS: Final = 30
 
-#: What a setting may be given as: a TOML value.
-Setting = bool | int | str
+#: What a setting may be given as: a TOML value, or a path.
+Setting = bool | int | str | Path
 
 
 class InvalidCluster(QuorateError, ValueError):
@@ -201,6 +201,8 @@ async def cluster(
     """
     if type(controllers) is not int or controllers not in _SIZES:
         raise InvalidCluster(f"a cluster has 1 controller or 3, not {controllers!r}: with 2 it stops when either does")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidSettings(f"settings must be a mapping of names to values, not {type(settings).__name__}")
     faults = RaisedFaults()
     with TemporaryDirectory(prefix="quorate-") as place, held_ports(2 * controllers) as ports:
         directory = Path(place)
@@ -266,10 +268,13 @@ async def _to_its_end(task: asyncio.Task[None]) -> None:
         raise cancellation
 
 
-def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[str, Setting]) -> ControllerSettings:
+def _settings(directory: Path, plan: ClusterPlan, number: int, wanted: Mapping[Any, Any]) -> ControllerSettings:
     """The settings that a process would be told: a settings file, and those that somebody sets on top of it."""
     planned = next(one for one in plan.controllers if one.id == number)
-    for name in wanted:
+    for name, value in wanted.items():
+        if not isinstance(name, str) or not isinstance(value, Setting):
+            found = f"{type(name).__name__} with {type(value).__name__}"
+            raise InvalidSettings(f"{name!r} cannot be set so: a name as text with bool, int, str or Path, not {found}")
         if "." not in name:
             raise InvalidSettings(f"{name!r} cannot be set here: settings are named group.name")
     overrides = {"http.connections_max": _CONNECTIONS_MAX, **wanted}

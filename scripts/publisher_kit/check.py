@@ -9,6 +9,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from quorate.broker.publisher import MetadataPublisher
+from quorate.metadata_log.arguments import checked_call
 from quorate.scripts.captures import DYNAMIC_SMALL_M1
 from quorate.scripts.publisher_kit.deliveries import HistoryDelivery, TestedPublisher
 from quorate.scripts.publisher_kit.histories import HistoryPoint, points_in, points_of
@@ -23,13 +24,14 @@ _SEEDS: Final = range(10)
 _JOINED_MAX: Final = 6
 
 
+@checked_call
 def check_publisher(
     make: Callable[[], P],
     seen: Callable[[P], object],
     expected: Callable[[MetadataImage], object],
     *,
     seeds: Iterable[int] = _SEEDS,
-    directories: Sequence[Path] = (),
+    directories: Sequence[Path | str] = (),
     is_atomic: bool = False,
 ) -> None:
     """Tell a publisher histories in every way in which it may be told, and compare what it has after every step.
@@ -54,7 +56,8 @@ def check_publisher(
         PublisherDiffers: a publisher has something else, or raised; an ``AssertionError``. Seed and step are named.
         StorageError, ReplayError, ImageNotAvailable: one of ``directories`` cannot be read.
     """
-    histories = _told_histories(TestedPublisher(make, seen, expected), seeds, directories, is_atomic=is_atomic)
+    subject, logs = TestedPublisher(make, seen, expected), [Path(one) for one in directories]
+    histories = _told_histories(subject, seeds, logs, is_atomic=is_atomic)
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Annotated, Final
 
 import typer
-from pydantic import ValidationError
 
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol.tokens import (
@@ -19,6 +18,7 @@ from quorate.controller.protocol.tokens import (
     RenewDelegationTokenRequest,
     TokenPrincipal,
 )
+from quorate.metadata_log.errors import InvalidArgument
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
@@ -170,7 +170,7 @@ def _principal(text: str, option: str) -> TokenPrincipal:
         raise typer.BadParameter(f"{text[:80]!r} is not TYPE:NAME, such as User:ana", param_hint=option)
     try:
         return TokenPrincipal(principal_type=type_, principal_name=name)
-    except ValidationError:
+    except InvalidArgument:
         raise typer.BadParameter(f"{text[:80]!r}... is too long", param_hint=option) from None
 
 

@@ -201,6 +201,8 @@ async def test_controllers_that_are_not_there_or_not_so_are_refused_and_nothing_
         ({"brokers.session": 1}, "brokers.session: no setting has this name"),
         ({"brokers.session_timeout_ms": 1}, "brokers.session_timeout_ms.*100"),
         ({"node_id": 5}, "'node_id' cannot be set here"),
+        ({"brokers.session_timeout_ms": None}, "session_timeout_ms' cannot be set so: .*not str with NoneType"),
+        ([("brokers.session_timeout_ms", 500)], "settings must be a mapping of names to values, not list"),
     ],
 )
 async def test_wrong_setting_is_refused_by_name_and_leaves_no_file(

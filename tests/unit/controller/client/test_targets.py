@@ -55,7 +55,7 @@ async def test_label_that_cannot_be_is_an_error_of_ours_that_names_field_and_rul
     async with ControllerClient(URLS, timeout_ms=300) as client:
         field = "value" if bad[2] == HALF else "key" if not bad[1] else "resource"
         for call in (client.labels.set(*bad), client.labels.compare_and_set(*bad, None)):
-            with pytest.raises(ApiError, match=rf"label: {field}: .*, not '") as found:
+            with pytest.raises(ApiError, match=rf"LabelEntry: {field}: .*, not '") as found:
                 await call
             assert found.value.code is ErrorCode.INVALID_REQUEST
 
