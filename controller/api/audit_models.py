@@ -33,6 +33,13 @@ class AuditLineReply(HttpModel):
     address: str | None
     """From where."""
     request_id: str | None
+    proof: str | None
+    """How it was proved who that is: `certificate`, `token`, `scram`, `delegation-token`, `anonymous`; `said`: where no
+    authorizer decides, by nothing; null: the controller acted by itself, or the line is an older one."""
+    proxy: str | None
+    """The principal that asked in this one's name, by X-Quorate-Principal."""
+    allowed_by: str | None
+    """The ACL, or the rule, that allowed it; of a request about several things that of the last."""
 
 
 class AuditReply(HttpModel):

@@ -27,6 +27,8 @@ CLIENT_ID: Final = "X-Quorate-Client-Id"
 CLIENT: Final = "X-Quorate-Client"
 #: On a request that a standby passes on: how its client proved who it is, and which node it is, if any.
 IDENTITY: Final = "X-Quorate-Identity"
+#: On a request that a standby passes on: the principal that asked in its client's name, where one did.
+PROXY: Final = "X-Quorate-Proxy"
 #: On a request that a standby passes on: how many times that was done. More than one is refused.
 HOPS: Final = "X-Quorate-Hops"
 #: On a request: how long (ms) the client will wait.

@@ -48,6 +48,12 @@ class AclIndex:
         wanted = [(type_id, who, where) for who in (principal, EVERYONE) for where in (host, ANYWHERE)]
         return [found for found in self._subjects.get_many(wanted) if found is not None]
 
+    def named_subjects(self, type_id: int, principal: str, host: str) -> list[tuple[Subject, PatternMap[Grant]]]:
+        """The same with the subjects themselves."""
+        wanted = [(type_id, who, where) for who in (principal, EVERYONE) for where in (host, ANYWHERE)]
+        found = zip(wanted, self._subjects.get_many(wanted), strict=True)
+        return [(subject, patterns) for subject, patterns in found if patterns is not None]
+
     def is_covered(self, type_id: int, name: str) -> bool:
         """Whether any ACL, whoever it is about, covers a resource."""
         counts = self._counts.get(type_id)

@@ -15,8 +15,8 @@ from typing import Final
 from quorate.controller.authorizer.acl_index import EVERYONE, AclIndex
 from quorate.controller.authorizer.grants import Grant
 from quorate.controller.authorizer.hosts import java_host
-from quorate.controller.authorizer.operations import ALLOWING_BITS, EXACT_BITS
-from quorate.controller.authorizer.patterns import EVERYTHING, PatternMap
+from quorate.controller.authorizer.operations import ALLOWING_BITS, EXACT_BITS, operation_names
+from quorate.controller.authorizer.patterns import EVERYTHING, PREFIXED, PatternMap
 from quorate.controller.protocol.acls import AclOperation, AclResourceType
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.snapshots.image.image_parts import AclsImage
@@ -25,6 +25,8 @@ from quorate.snapshots.views.kafka_names import ACL_RESOURCE_TYPES
 _TYPE_IDS: Final[Mapping[str, int]] = {name: number for number, name in ACL_RESOURCE_TYPES.items()}
 #: Kafka asks for this name first when it is asked about some resource of a type (``Authorizer``).
 _ANY_NAME: Final = "hardcode"
+#: Of a pattern, in a reason.
+_SHOWN_CHARS: Final = 256
 
 
 class UnusablePrincipal(ApiError):
@@ -99,6 +101,23 @@ class Authorizer:
         if allowed & ALLOWING_BITS[operation]:
             return True
         return self._is_allowed_without_acl and not self._index.is_covered(type_id, name)
+
+    def reason(
+        self, principal: str, host: str, operation: AclOperation, resource_type: AclResourceType, name: str
+    ) -> str:
+        """The ACL, or the rule, by which ``authorize`` allowed this, in one line: of several ACLs one."""
+        if principal in self._super_users:
+            return "access.super_users"
+        bits = ALLOWING_BITS[operation]
+        for (_, who, where), patterns in self._index.named_subjects(
+            _TYPE_IDS[resource_type], principal, java_host(host)
+        ):
+            for (pattern_type, pattern), grant in patterns.named_covering(name):
+                if grant.allowed & bits:
+                    kind = "PREFIXED " if pattern_type == PREFIXED else ""
+                    named = operation_names(grant.allowed & bits)
+                    return f"ALLOW {named} on {resource_type} {kind}{pattern[:_SHOWN_CHARS]} to {who} from {where}"
+        return "access.allow_everyone_if_no_acl_found"
 
     def authorize_by_resource_type(
         self, principal: str, host: str, operation: AclOperation, resource_type: AclResourceType

@@ -22,6 +22,11 @@ def operation_bit(operation_id: int) -> int:
     return 1 << (operation_id & 0xFF)  # the number is a signed byte
 
 
+def operation_names(bits: int) -> str:
+    """The operations of these bits, by their names."""
+    return ", ".join(name for name, number in _IDS.items() if bits & operation_bit(number))
+
+
 def _bits(*names: AclOperation) -> int:
     return sum(operation_bit(_IDS[name]) for name in names)
 

@@ -61,6 +61,12 @@ class PatternMap(Generic[V]):
         keys: list[Pattern] = [(LITERAL, name), EVERYTHING, *self._prefixes(name)]
         return [value for value in self.values.get_many(keys) if value is not None]
 
+    def named_covering(self, name: str) -> list[tuple[Pattern, V]]:
+        """The same with the patterns themselves."""
+        keys: list[Pattern] = [(LITERAL, name), EVERYTHING, *self._prefixes(name)]
+        found = zip(keys, self.values.get_many(keys), strict=True)
+        return [(pattern, value) for pattern, value in found if value is not None]
+
     def above(self, pattern: Pattern) -> list[V]:
         """The values of a pattern itself and of the prefixes that cover all of it; not that of everything."""
         return [value for value in self.values.get_many([pattern, *self._prefixes(pattern[1])]) if value is not None]

@@ -6,6 +6,7 @@ Where an authorizer decides, the principal is proved; where none does, it is wha
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Final, NamedTuple
 
@@ -22,6 +23,25 @@ PRINCIPAL_FORM: Final = r"^[A-Za-z]+:[!-~]([ -~]*[!-~])?$"
 _FORM: Final = re.compile(PRINCIPAL_FORM)
 
 
+class Grounds:
+    """The reason why a request is allowed, as far as it has been looked at."""
+
+    __slots__ = ("_allowed_by",)
+
+    def __init__(self, allowed_by: str | Callable[[], str]) -> None:
+        """The rule, in a few words, or what finds it out: few want to know, and later."""
+        self._allowed_by = allowed_by
+
+    def note(self, allowed_by: Callable[[], str]) -> None:
+        """Something else has been asked for, and this finds out what allowed it."""
+        self._allowed_by = allowed_by
+
+    def newest(self) -> Callable[[], str]:
+        """Finds out, in any thread, what allowed that which was asked for last."""
+        found = self._allowed_by
+        return found if callable(found) else lambda: found
+
+
 class Origin(NamedTuple):
     """The client that makes a request: in whose name, from which address, by which request."""
 
@@ -33,6 +53,12 @@ class Origin(NamedTuple):
     request_id: str
     #: The name of the program that asks, as it says itself; empty: it says none.
     client_id: str = ""
+    #: How it was proved who that is.
+    proof: str = ""
+    #: The principal that asked in this one's name; empty: none did.
+    proxy: str = ""
+    #: None: nobody knows.
+    grounds: Grounds | None = None
 
 
 #: The origin of the request that the running task answers; None where a controller acts by itself.

@@ -8,7 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from quorate.controller.api.tls_entrance import peer_certificate
-from quorate.controller.decisions.origin import Origin
+from quorate.controller.decisions.origin import Grounds, Origin
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import Caller
@@ -32,6 +32,14 @@ def rights_here(node: Node) -> Rights:
     return node.access.rights(caller)
 
 
-def origin_of(caller: Caller, request_id: str) -> Origin:
-    """The origin of a request. Of one that was passed on it is its client's."""
-    return Origin(caller.principal, caller.address, request_id, caller.client_id)
+def origin_of(caller: Caller, request_id: str, grounds: Grounds | None = None) -> Origin:
+    """The origin of a request. Of one that was passed on it is its client's. ``grounds``: why it may ask."""
+    return Origin(
+        principal=caller.principal,
+        address=caller.address,
+        request_id=request_id,
+        client_id=caller.client_id,
+        proof=caller.identity.proof,
+        proxy=caller.proxy,
+        grounds=grounds,
+    )

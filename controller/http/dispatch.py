@@ -17,6 +17,7 @@ from quorate.controller.api import headers
 from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
 from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
+from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.callers import CALLER, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.forwarding import active_peer, forward
@@ -72,7 +73,9 @@ def make_handler(route: Route) -> _Handler:
         if forwarded is not None:
             return forwarded
         model = decode_body(route.body, body, media) if route.has_body else Nothing()
-        reply = await run_route(route, Call(node, timeout_ms, node.access.rights(caller)), parameters, model)
+        rights = node.access.rights(caller)
+        ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
+        reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())

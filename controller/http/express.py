@@ -362,7 +362,7 @@ class ExpressConnection(asyncio.Protocol):
 
     async def _run(self, head: _RequestHead, rights: Rights, request_id: str, model: Any) -> None:
         REQUEST_ID.set(request_id)
-        origin = origin_of(head.caller, request_id)
+        origin = origin_of(head.caller, request_id, rights.grounds)
         ORIGIN.set(origin)
         route, media, node = head.route, head.media, self._lane.node
         retry_after_s = 0

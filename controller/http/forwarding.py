@@ -115,6 +115,7 @@ def _sent_headers(node: Node, request: web.Request, caller: Caller, request_id: 
     if node.access.is_enforced:
         # This node has found out who asks, and the other believes it: what the client showed is for this node alone.
         named |= {headers.PRINCIPAL: caller.principal, headers.IDENTITY: forwarded_identity(caller.identity)}
+        named |= {headers.PROXY: caller.proxy} if caller.proxy else {}
     return passed_on | named
 
 

@@ -18,7 +18,7 @@ from quorate.controller.identity.seals import SCHEME, Seals
 
 _BEARER: Final = "Bearer "
 #: Headers that only a request has which was passed on.
-_PASSED_ON: Final = (headers.HOPS, headers.CLIENT, headers.IDENTITY)
+_PASSED_ON: Final = (headers.HOPS, headers.CLIENT, headers.IDENTITY, headers.PROXY)
 
 
 class IdentityAuthentication:
@@ -47,16 +47,17 @@ class IdentityAuthentication:
         identity, body_digest = self._proved(claims)
         if identity.node is not None and identity.node.role == "controller":
             if claims.hops():
-                return Caller(_passed_on(claims), _client(claims), claims.hops(), body_digest, claims.client_id())
+                passed_on, client, proxy = _passed_on(claims), _client(claims), claims.proxy()
+                return Caller(passed_on, client, claims.hops(), body_digest, claims.client_id(), proxy)
         elif any(claims.field(name) for name in _PASSED_ON):
             raise NoAccess(403, f"{_named(_PASSED_ON)} are for controllers, which pass requests on: send none of them")
-        named = claims.named_principal()
+        named, proxy = claims.named_principal(), ""
         if named is not None and named != identity.principal:
             if identity.principal not in self._proxies:
                 message = f"{identity.principal} may not ask in the name of {named}: it is not among access.proxies"
                 raise NoAccess(403, message)
-            identity = Identity(named, identity.proof)
-        return Caller(identity, claims.address, 0, body_digest, claims.client_id())
+            proxy, identity = identity.principal, Identity(named, identity.proof)
+        return Caller(identity, claims.address, 0, body_digest, claims.client_id(), proxy)
 
     def _proved(self, claims: RequestClaims) -> tuple[Identity, bytes | None]:
         """The identity of whoever is at the other end of the connection, and the digest of the sealed body."""

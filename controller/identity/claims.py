@@ -55,13 +55,24 @@ class RequestClaims(NamedTuple):
         Raises:
             HttpRefusal: 400, it is none.
         """
-        text = self.fields.get(headers.PRINCIPAL.lower())
+        return self._principal_in(headers.PRINCIPAL)
+
+    def proxy(self) -> str:
+        """The principal that asked a controller in another's name; empty: none did.
+
+        Raises:
+            HttpRefusal: 400, it is none.
+        """
+        return self._principal_in(headers.PROXY) or ""
+
+    def _principal_in(self, name: str) -> str | None:
+        text = self.fields.get(name.lower())
         if text is None:
             return None
         try:
             return check_principal(text)
         except ApiError as error:
-            raise HttpRefusal(400, f"header {headers.PRINCIPAL}: {error.message}") from None
+            raise HttpRefusal(400, f"header {name}: {error.message}") from None
 
     def client_id(self) -> str:
         """The name that the program gives itself; empty: none.

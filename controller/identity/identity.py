@@ -67,6 +67,8 @@ class Caller:
     body_digest: bytes | None = None
     #: The name that the program gives itself, which nobody checks; empty: none.
     client_id: str = ""
+    #: The principal that asks in the identity's name; empty: none does.
+    proxy: str = ""
 
     @property
     def principal(self) -> str:

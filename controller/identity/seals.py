@@ -34,6 +34,7 @@ _COVERED: Final = (
     headers.CLIENT_ID,
     headers.PRINCIPAL,
     headers.IDENTITY,
+    headers.PROXY,
     headers.REQUEST_ID,
 )
 

@@ -49,7 +49,7 @@ class AuditLog:
         self._directory = directory / AUDIT_DIRECTORY
         self._epoch = epoch
         #: Appended to by the loop, taken from by the thread: each of them is one step.
-        self._waiting: deque[tuple[int, DecidedWrite]] = deque()
+        self._waiting: deque[tuple[int, DecidedWrite, Callable[[], str] | None]] = deque()
         self._file: FileIO | None = None
         self._file_bytes = 0
         self._file_begun_at = 0.0
@@ -71,7 +71,9 @@ class AuditLog:
         if len(self._waiting) >= WAITING_MAX:
             self.dropped += 1
             return
-        self._waiting.append((self._epoch(), write))
+        grounds = None if write.origin is None else write.origin.grounds
+        # Of now: before the answer is made more is asked for, about what it may show.
+        self._waiting.append((self._epoch(), write, None if grounds is None else grounds.newest()))
 
     def start(self) -> None:
         """Begin to write."""
@@ -159,10 +161,22 @@ def _write_all(file: FileIO, data: bytes) -> None:
         view = view[file.write(view) or 0 :]
 
 
-def _line(epoch: int, write: DecidedWrite) -> AuditLine:
+def _line(epoch: int, write: DecidedWrite, allowed_by: Callable[[], str] | None) -> AuditLine:
     origin = write.origin
-    who = (None, None, None) if origin is None else (origin.principal, origin.address, origin.request_id)
-    return AuditLine(epoch, write.base_offset, write.end_offset, write.name, *who)
+    if origin is None:
+        return AuditLine(epoch, write.base_offset, write.end_offset, write.name, None, None, None)
+    return AuditLine(
+        epoch,
+        write.base_offset,
+        write.end_offset,
+        write.name,
+        origin.principal,
+        origin.address,
+        origin.request_id,
+        origin.proof or None,
+        origin.proxy or None,
+        None if allowed_by is None else allowed_by(),
+    )
 
 
 def _continuous_count(lines: Sequence[AuditLine]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
@@ -46,20 +47,23 @@ class Refusals:
     def __init__(self, lines: RefusalLines | None = None) -> None:
         """None: the node writes nothing down."""
         self._lines = lines
+        #: Refused requests, and things within requests, by the name of the error.
+        self.counts: Counter[str] = Counter()
 
     def note(self, asked: RefusedRequest, error: Exception, status: int) -> None:
         """A request failed. One that would have changed something, or lacks the secret, and was the asker's fault."""
         is_refusal = 400 <= status < 500 and (asked.method not in ("GET", "HEAD") or status in (401, 403))
-        if self._lines is None or not is_refusal:
+        if not is_refusal:
             return
         code = error.code if isinstance(error, ApiError) else ErrorCode.INVALID_REQUEST
+        self.counts[code.name] += 1
+        if self._lines is None:
+            return
         said = error.noted if isinstance(error, NoAccess) else str(error)
         self._lines.note(_refusal(asked, code), asked.request_id, said)
 
     def note_items(self, asked: RefusedRequest, results: Iterable[ItemResult]) -> None:
         """Some of the things that a request asked for were refused."""
-        if self._lines is None:
-            return
         counts: dict[ErrorCode, int] = {}
         messages: dict[ErrorCode, str] = {}
         for result in results:
@@ -67,6 +71,10 @@ class Refusals:
             if code is not ErrorCode.NONE:
                 counts[code] = counts.get(code, 0) + 1
                 messages.setdefault(code, result.error_message or code.name)
+        for code, count in counts.items():
+            self.counts[code.name] += count
+        if self._lines is None:
+            return
         for code, count in list(counts.items())[:_ERRORS_MAX]:
             self._lines.note(_refusal(asked, code), asked.request_id, messages[code], count)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from quorate.controller.api.kept_files import Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
+from quorate.controller.decisions.origin import Grounds
 from quorate.controller.identity.claims import Authentication, RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.logins import Logins
@@ -73,4 +74,11 @@ class AccessControl:
         self.moved()
         # Nodes act by their number alone, whatever else is said of their names.
         is_super = caller.identity.node is None and caller.principal in self._super_users
-        return Rights(caller, self._authorizer, is_super)
+        return Rights(caller, self._authorizer, is_super, Grounds(_rule(caller, is_super=is_super)))
+
+
+def _rule(caller: Caller, *, is_super: bool) -> str:
+    """The reason for what no ACL is asked about."""
+    if is_super:
+        return "access.super_users"
+    return "everybody may, for himself" if caller.identity.node is None else f"is {caller.identity.node}"

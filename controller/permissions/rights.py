@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from quorate.controller.authorizer.authorizer import Authorizer
-from quorate.controller.decisions.origin import ANONYMOUS
+from quorate.controller.decisions.origin import ANONYMOUS, Grounds
 from quorate.controller.identity.identity import Caller, Identity, NodeRole
 from quorate.controller.protocol.acls import AclOperation, AclResourceType
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -15,6 +16,8 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 CLUSTER_NAME: Final = "kafka-cluster"
 #: What nodes of the cluster may do, and all that they may: their certificates and tokens are for nothing else.
 NODE_OPERATION: Final[AclOperation] = "CLUSTER_ACTION"
+#: Asked about on the way to a change, for what its answer may show.
+_LOOKS: Final = frozenset({"DESCRIBE", "DESCRIBE_CONFIGS", "DESCRIBE_TOKENS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Rights:
     authorizer: Authorizer | None
     #: Whether the caller may do everything, by the settings.
     is_super: bool
+    #: Learns what allowed a change.
+    grounds: Grounds = field(default_factory=lambda: Grounds("no authorizer decides"), compare=False)
 
     def may(self, operation: AclOperation, resource_type: AclResourceType, name: str) -> bool:
         """Whether the caller may do this to a resource, which need not exist.
@@ -37,7 +42,11 @@ class Rights:
             return True
         if self.caller.identity.node is not None:
             return operation == NODE_OPERATION and resource_type == "CLUSTER"
-        return self.authorizer.authorize(self.caller.principal, self.caller.address, operation, resource_type, name)
+        asked = (self.caller.principal, self.caller.address, operation, resource_type, name)
+        is_allowed = self.authorizer.authorize(*asked)
+        if is_allowed and operation not in _LOOKS:
+            self.grounds.note(partial(self.authorizer.reason, *asked))
+        return is_allowed
 
     def may_on_cluster(self, operation: AclOperation) -> bool:
         """Whether the caller may do this to the cluster."""

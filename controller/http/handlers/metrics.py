@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -74,6 +74,9 @@ class Scrape:
     head: HeadCounts
     feed: FeedScrape
     throttled_mutations: int
+    #: Name of the error -> number of refusals.
+    refusals: Mapping[str, int]
+    audit_lines_dropped: int
     #: Broker id -> seconds since its last heartbeat; empty but on the active controller.
     silences: Sequence[tuple[int, float]] = ()
 
@@ -102,6 +105,10 @@ class ScrapeCollector(Collector):
             "Topics not created, grown or deleted, as their client had used up its controller_mutation_rate.",
             scrape.throttled_mutations,
         )
+        text = "Requests that would have changed something, or lacked access, and things within requests, by error."
+        yield counters("requests_refused", text, "error", sorted(scrape.refusals.items()))
+        text = "Lines of the audit that could not be written: what was done then is nobody's."
+        yield counter("audit_lines_dropped", text, scrape.audit_lines_dropped)
         yield from _counted(scrape.counters)
         yield from _events(scrape)
         yield from _elections(scrape.head)
@@ -305,6 +312,8 @@ async def take_scrape(node: Node) -> Scrape:
         head=copy.deepcopy(node.controller.head_watch.counts),
         feed=feed,
         throttled_mutations=node.operations.throttled_mutations(),
+        refusals=dict(node.refusals.counts),
+        audit_lines_dropped=node.audit.dropped,
         silences=_silences(node),
     )
 

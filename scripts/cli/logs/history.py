@@ -139,7 +139,8 @@ def _cause(step: HistoryStep, why_unknown: str | None) -> str:
     line = step.line
     if line.principal is None:
         return line.event
-    return f"{line.event} by {line.principal} ({line.address}, {line.request_id})"
+    through = "" if line.proxy is None else f" through {line.proxy}"
+    return f"{line.event} by {line.principal}{through} ({line.address}, {line.request_id})"
 
 
 def _json(step: HistoryStep, why_unknown: str | None) -> str:
@@ -154,6 +155,9 @@ def _json(step: HistoryStep, why_unknown: str | None) -> str:
         "principal": None if line is None else line.principal,
         "address": None if line is None else line.address,
         "request_id": None if line is None else line.request_id,
+        "proof": None if line is None else line.proof,
+        "proxy": None if line is None else line.proxy,
+        "allowed_by": None if line is None else line.allowed_by,
         "why_unknown": why_unknown,
         "changes": [
             {"part": part, "change": entry.change, "name": entry.name, "fields": fields_json(entry)}

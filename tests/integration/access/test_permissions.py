@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, PRINCIPAL, REQUEST_ID
+from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, PRINCIPAL, PROXY, REQUEST_ID
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.decisions.origin import Origin
@@ -282,14 +282,25 @@ async def test_change_is_said_to_be_of_who_made_it(tmp_path: Path, asked: int) -
             grown = {"topics": [{"name": "a", "count": count}]}
             sent = {REQUEST_ID: "mine", **more}
             status, _ = await g.ask(who, "POST", "/v1/topics/partitions", grown, asked, sent)
-            assert (status, told[-1].origin) == (200, Origin("User:ana", "127.0.0.1", "mine"))
+            origin = told[-1].origin
+            assert status == 200
+            assert origin is not None
+            proxy = "" if who == "User:ana" else who
+            expected = Origin("User:ana", "127.0.0.1", "mine", proof="token", proxy=proxy)
+            assert origin._replace(grounds=None) == expected
 
 
 @pytest.mark.parametrize("asked", [1, 2])
 async def test_header_makes_nobody_another_and_the_quorums_secret_is_no_token(tmp_path: Path, asked: int) -> None:
     async with guarded(tmp_path) as g:
         before, grown = g.digests(), {"topics": [{"name": "a", "count": 2}]}
-        for forged in ({PRINCIPAL: "User:root"}, {HOPS: "1"}, {CLIENT: "10.1.1.1"}, {IDENTITY: "token broker/11"}):
+        for forged in (
+            {PRINCIPAL: "User:root"},
+            {HOPS: "1"},
+            {CLIENT: "10.1.1.1"},
+            {IDENTITY: "token broker/11"},
+            {PROXY: "User:root"},
+        ):
             for who in ("User:ana", "Broker:12", "nobody"):
                 status, reply = await g.ask(who, "POST", "/v1/topics/partitions", grown, asked, forged)
                 assert (status, reply["error"]) == (403, CLUSTER), (who, forged, reply)

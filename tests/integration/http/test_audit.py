@@ -54,6 +54,7 @@ async def test_lines_come_page_by_page(tmp_path: Path) -> None:
         assert first["lines"][0] == {
             "epoch": 7, "base_offset": 12, "end_offset": 14, "event": "create_topics",
             "principal": "User:ana", "address": "10.0.0.1", "request_id": "a1",
+            "proof": None, "proxy": None, "allowed_by": None,
         }  # fmt: skip
         last = (await s.ask(1, "GET", "/v1/audit?start_offset=20&end_offset=25&limit=4"))[1]
         assert ([line["base_offset"] for line in last["lines"]], last["next_offset"]) == ([20, 22, 24], None)
