@@ -12,6 +12,7 @@ import pytest
 from quorate.controller.api.headers import PRINCIPAL
 from quorate.controller.logs.audit_log import AuditLog
 from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.ids import uuid_text
 from tests.integration.access.test_permissions import EMPTY, guarded
 from tests.integration.http_stage import Stage, stage
 
@@ -34,6 +35,17 @@ def audited(on: Stage, directory: Path) -> Iterator[AuditLog]:
 
 def newest(log: AuditLog) -> AuditLine:
     return log.page(0, None, 1_000).lines[-1]
+
+
+async def test_line_of_several_things_names_what_allowed_what_was_done(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        await g.allow("User:ana", "DESCRIBE", "TOPIC", "b")
+        by_name = g.stage.members[1].controller.stable.topics.by_name
+        ids = {"topic_ids": [uuid_text(by_name[name].id) for name in "ab"]}
+        with audited(g.stage, tmp_path) as log:
+            status, reply = await g.ask("User:ana", "POST", "/v1/topics/delete", ids)
+            assert (status, [one["name"] for one in reply["responses"]]) == (207, ["a", "b"])
+            assert newest(log).allowed_by == OF_ANA
 
 
 @pytest.mark.parametrize("asked", [1, 2])
