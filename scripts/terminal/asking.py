@@ -28,6 +28,7 @@ from quorate.scripts.terminal.connecting import (
     is_insecure,
 )
 from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.logging_in import USER_VARIABLE, find_login
 
 T = TypeVar("T")
 
@@ -50,11 +51,15 @@ def client_of(
     ``local``: directory of the local cluster, whose processes are asked as its administrator.
 
     Raises:
-        As ``ControllerClient``, ``find_tls`` and ``is_insecure``.
+        As ``ControllerClient``, ``find_tls``, ``find_login`` and ``is_insecure``.
     """
+    login = find_login()
+    if secret is not None and login is not None:
+        raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
     return ControllerClient(
         urls,
         shared_secret=secret,
+        login=login,
         tls=find_tls(urls, local),
         timeout_ms=timeout_ms,
         principal=principal,

@@ -40,7 +40,8 @@ SecretFile = Annotated[
     Path | None,
     typer.Option(
         envvar="QUORATE_SHARED_SECRET_FILE",
-        help="File with the controllers' shared secret, or with the token of who asks.",
+        help="File with the controllers' shared secret, or with the token of who asks. To log in with a password, name "
+        "QUORATE_USER and QUORATE_PASSWORD_FILE in the environment instead.",
         show_default=False,
     ),
 ]

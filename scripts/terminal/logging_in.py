@@ -1,0 +1,58 @@
+"""Logins of commands: as the user that the environment names, by a password in a file that nobody else may read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from quorate.controller.client.login import DEFAULT_MECHANISM, PasswordLogin
+from quorate.metadata_log.private_files import read_private
+
+#: The user that commands log in as, without `User:`, and the file whose first line is the password.
+USER_VARIABLE: Final = "QUORATE_USER"
+PASSWORD_VARIABLE: Final = "QUORATE_PASSWORD_FILE"
+MECHANISM_VARIABLE: Final = "QUORATE_MECHANISM"
+#: 1: the user is the id of a delegation token, and the password its HMAC.
+TOKEN_VARIABLE: Final = "QUORATE_DELEGATION_TOKEN"
+PASSWORD_BYTES_MAX: Final = 4_096
+
+
+def is_login_named() -> bool:
+    """Whether the environment says to log in."""
+    return any(os.environ.get(variable) for variable in (USER_VARIABLE, PASSWORD_VARIABLE))
+
+
+def find_login() -> PasswordLogin | None:
+    """The login that the environment names; None: it names none.
+
+    Raises:
+        typer.BadParameter: a part of it is missing, or in another form. InvalidSettings: the file cannot be used.
+        InvalidLogin: nobody can log in so.
+    """
+    if not is_login_named():
+        return None
+    user, file = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
+    if not user or not file:
+        raise typer.BadParameter(f"{USER_VARIABLE} and {PASSWORD_VARIABLE} belong together: name both, or none")
+    is_token = os.environ.get(TOKEN_VARIABLE, "")
+    if is_token not in ("", "0", "1"):
+        raise typer.BadParameter(f"{TOKEN_VARIABLE} is {is_token[:20]!r}: it must be 1, or not set")
+    mechanism = os.environ.get(MECHANISM_VARIABLE) or DEFAULT_MECHANISM
+    password = read_password(Path(file), PASSWORD_VARIABLE)
+    return PasswordLogin(user, password, mechanism, is_delegation_token=is_token == "1")
+
+
+def read_password(file: Path, setting: str) -> str:
+    """The first line of the private file that a setting names.
+
+    Raises:
+        InvalidSettings: the file cannot be used. typer.BadParameter: the line is no password.
+    """
+    line = read_private(file, setting, PASSWORD_BYTES_MAX + 2).partition(b"\n")[0].rstrip(b"\r")
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"the first line of {file} is no UTF-8", param_hint=setting) from None
