@@ -7,13 +7,12 @@ import time
 from contextlib import suppress
 from typing import Final
 
-from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent
-from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cluster.formatting import wipe
 from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
-from quorate.scripts.drills.environment import DEADLINE_S, DrillEnvironment
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 
 _PAUSE_S: Final = 2.0
@@ -43,25 +42,21 @@ async def leader_pause(environment: DrillEnvironment) -> None:
     written = environment.load.acknowledged[-1]
     thawed = environment.event("repair", f"SIGCONT {node.name}")
     await environment.control.resume(node)
-    environment.measure("stale_reads", int(await _reads_stale(node, written)))
+    environment.measure("stale_reads", int(await _reads_stale(environment, node, written)))
     await environment.load.more()
     await environment.settle(thawed)
 
 
-async def _reads_stale(node: LocalNode, topic: str) -> bool:
+async def _reads_stale(environment: DrillEnvironment, node: LocalNode, topic: str) -> bool:
     """Whether a controller that was frozen denies, in a linearizable read, what others have acknowledged."""
-    async with _client(node) as client:
+    async with environment.client_of([node]) as client:
         try:
             reply = await client.describe_topic(topic, is_linearizable=True)
         except ApiError as error:
-            return error.code.name == "UNKNOWN_TOPIC_OR_PARTITION"
+            if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise DrillBroken(f"{node.name} answers no read: {error}") from error
+            return True
     return reply.topic.name != topic
-
-
-def _client(node: LocalNode) -> ControllerClient:
-    """One controller is asked, and nobody else."""
-    assert node.url is not None
-    return ControllerClient([node.url])
 
 
 async def cold_boot(environment: DrillEnvironment) -> None:
@@ -114,12 +109,15 @@ async def _require_no_quorum(environment: DrillEnvironment, wiped: int) -> None:
     node = environment.controllers[wiped]
     assert node.url is not None
     end = time.monotonic() + 2.0
-    elected = 0
-    async with _client(node) as client:
+    elected = answers = 0
+    async with environment.client_of([node]) as client:
         while time.monotonic() < end:
             with suppress(ApiError, NotSent, NoAnswer):
                 elected += (await client.status_of(node.url, 500)).quorum.active_id is not None
+                answers += 1
             await asyncio.sleep(0.05)
+    if not answers:
+        raise DrillBroken(f"{node.name} does not say whom it follows")
     environment.event("seen", "nobody was elected with the help of the wiped voter" if not elected else "elected!")
     environment.measure("elections_with_wiped_voter", int(elected > 0))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from quorate.controller.api.resources import StatusReply
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DeleteTopicsRequest
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.metadata_log.errors import NotController, QuorateError
@@ -82,6 +83,10 @@ class DrillEnvironment:
         if not isinstance(self.control, LocalControl):
             raise DrillBroken("this drill is for a cluster of its own")
         return self.control
+
+    def client_of(self, nodes: Iterable[LocalNode], at: str | None = None) -> ControllerClient:
+        """A client of these controllers and no others, for the state ``at`` a moment, if one is said."""
+        return ControllerClient([node.url for node in nodes if node.url is not None], tls=self.cluster.tls, at=at)
 
     @property
     def ssl(self) -> ssl.SSLContext | Literal[True]:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.directory.reader import find_files, iter_batches
 from quorate.scripts.drills.drill import VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
@@ -79,7 +78,7 @@ async def _topics_at(environment: DrillEnvironment, time_ms: int) -> set[str]:
     """The topics that there were at a time of the log, as a controller tells."""
     names: set[str] = set()
     after: str | None = ""
-    async with ControllerClient(environment.cluster.members.controller_urls, at=str(Moment(time_ms=time_ms))) as client:
+    async with environment.client_of(environment.controllers.values(), at=str(Moment(time_ms=time_ms))) as client:
         while after is not None:
             page = await client.list_topics(after=after)
             names |= {topic.name for topic in page.topics}
