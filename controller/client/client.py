@@ -6,7 +6,6 @@ For the command line, brokers and tests. Any controller takes any request, so on
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pydantic import BaseModel
@@ -30,7 +29,7 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import InvalidUrl, NoAnswer, Request
+from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.login import PasswordLogin
@@ -109,8 +108,9 @@ class ControllerClient:
         at: str | None = None,
         sender: Sender | None = None,
         insecure: bool = False,
+        sockets: Mapping[str, str] | None = None,
     ) -> None:
-        """``urls``: ``host:port`` or URLs of controllers, at least one. ``principal``: in whose name to ask.
+        """``urls``: ``host:port``, URLs or ``unix:PATH``s of controllers. ``principal``: in whose name to ask.
 
         ``shared_secret``: it, or a token: bytes without a line's end (``read_secret``), or what gives them each time.
         ``client_id``: the program's name for itself, by which client quotas know it.
@@ -118,23 +118,22 @@ class ControllerClient:
         ``login``: with what to log in, over TLS or to this machine only; it is renewed while the client is used.
         ``absent_ms``: give up when for so long no majority of them has taken a connection; None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
-        ``sender``: who answers instead of controllers, always of one state.
-        ``insecure``: ``shared_secret`` is sent by plain HTTP, too, and to other machines than this one.
+        ``sender``: who answers instead of controllers, of one state. ``sockets``: paths of Unix sockets, by URL.
+        ``insecure``: ``shared_secret`` is sent by plain HTTP, too, to other machines.
 
         Raises:
             SecretInPlaintext: it would be, and is not to be (asked later for another controller, methods raise it).
             InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal or client id can be.
         """
         self._session = PendingSession(shared_secret, principal, seal, client_id)
-        ways = Ways(self._session, tls, login, is_secret=shared_secret is not None and not insecure)
-        self._connect, self.urls = ways.connect, tuple(dict.fromkeys(map(ways.base_url, urls)))
+        self._ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
+        self.urls = tuple(dict.fromkeys(map(self._ways.base_url, urls)))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
         self._at = at
         self._is_still = at is not None or sender is not None
         self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
-        #: Client quotas, SCRAM credentials, ACLs.
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
         self.labels = LabelClient(self._read, self._write)
@@ -142,13 +141,14 @@ class ControllerClient:
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
 
+    def _connect(self, url: str) -> Connection:
+        return self._ways.connect(url)
+
     async def __aenter__(self) -> Self:
         self._session.check_open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -30,11 +30,16 @@ from quorate.controller.client.strangers import QUOTED_BYTES, description, is_ga
 from quorate.controller.client.targets import check_target
 from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
 CONNECT_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
+#: What a controller's Unix socket is named by, before its path.
+UNIX: Final = "unix:"
+#: Through it everybody is this machine.
+_BASE_AT_SOCKET: Final = "http://localhost"
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -59,17 +64,20 @@ class InvalidUrl(QuorateError, ValueError):
 
 
 def controller_url(text: str, scheme: str = "http") -> str:
-    """The base URL that ``host:port``, with the scheme, or a URL names.
+    """The base URL that ``host:port``, with the scheme, or a URL names; ``unix:PATH`` names a socket and stays so.
 
     Raises:
         InvalidUrl: it names none.
     """
     url = text.strip().rstrip("/")
+    if url.startswith(UNIX) and "\0" not in url and 0 < len(os.fsencode(url)) - len(UNIX) <= PATH_BYTES_MAX:
+        return url
     if "://" not in url:
         url = f"{scheme}://{url}"
     if not _is_base_url(url):
         raise InvalidUrl(
-            f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port"
+            f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port, "
+            f"or unix:PATH with a path of {PATH_BYTES_MAX} bytes at most"
         )
     return url
 
@@ -89,10 +97,13 @@ def make_session(
     principal: str | None = None,
     seal: Seal | None = None,
     client_id: str | None = None,
+    *,
+    socket_path: str | None = None,
 ) -> aiohttp.ClientSession:
     """A session that sends each request at most once: whoever calls knows what may be repeated.
 
-    ``seal``: makes the `Authorization` header of each request.
+    ``seal``: makes the `Authorization` header of each request. ``socket_path``: where all of them go, whatever their
+    URLs say.
     """
     middlewares: list[aiohttp.ClientMiddlewareType] = [] if seal is None else [partial(_send_sealed, seal)]
     sent_headers = {}
@@ -104,10 +115,15 @@ def make_session(
         sent_headers[headers.PRINCIPAL] = principal
     if client_id is not None:
         sent_headers[headers.CLIENT_ID] = client_id
-    session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
+    connector: aiohttp.BaseConnector
+    if socket_path is None:
+        connector = aiohttp.TCPConnector(
             limit=0, keepalive_timeout=_KEEPALIVE_SECONDS, socket_factory=sockets.to_a_controller
-        ),
+        )
+    else:
+        connector = aiohttp.UnixConnector(socket_path, limit=0, keepalive_timeout=_KEEPALIVE_SECONDS)
+    session = aiohttp.ClientSession(
+        connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers=sent_headers,
         auto_decompress=False,
@@ -260,15 +276,19 @@ class Connection:
         url: str,
         tls: TlsContexts | None = None,
         login: Authorizing | None = None,
+        *,
+        through_socket: bool = False,
     ) -> None:
         """``tls``: of whom a controller must show to be, where the URL wants TLS; None: of whom the system trusts.
 
         ``login``: gives the header that says who asks; None: the session has it, or there is none.
+        ``through_socket``: the session asks nobody but the controller at a Unix socket, which the URL only names.
         """
         self._session = session
         self._tls = tls
         self._login = login
         self.url = url
+        self._base = _BASE_AT_SOCKET if through_socket else url
         #: Who answered there last; None before anybody did.
         self.node_id: int | None = None
 
@@ -281,7 +301,7 @@ class Connection:
         check_target(request.path, request.parameters or {})
         if self._login is None:
             return await self._send(request, {})
-        authorization = await self._login.authorization(self.url, request.timeout_ms)
+        authorization = await self._login.authorization(self._base, request.timeout_ms)
         try:
             return await self._send(request, {"Authorization": authorization})
         except HttpRefusal as error:
@@ -289,7 +309,7 @@ class Connection:
                 raise
         # Whoever refuses so has done nothing: the token has ended before its time.
         self._login.forget(authorization)
-        authorization = await self._login.authorization(self.url, request.timeout_ms)
+        authorization = await self._login.authorization(self._base, request.timeout_ms)
         return await self._send(request, {"Authorization": authorization})
 
     async def _send(self, request: Request, said: Mapping[str, str]) -> Answer:
@@ -302,7 +322,7 @@ class Connection:
         try:
             async with self._session().request(
                 request.method,
-                self.url + request.path,
+                self._base + request.path,
                 params=request.parameters,
                 data=body_to_send(data),
                 headers=sent_headers,

@@ -1,4 +1,4 @@
-"""The session of a client, which may be made before there is a loop."""
+"""The sessions of a client, which may be made before there is a loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ class ClientClosed(QuorateError):
 
 
 class PendingSession:
-    """A session that is made when it is first asked for; it belongs to the loop of then. Closed, it stays closed."""
+    """A session, and one for each socket, made when it is first asked for; it belongs to the loop of then. Closed, all
+    stay closed.
+    """
 
     def __init__(
         self,
@@ -38,14 +40,19 @@ class PendingSession:
         self._principal = None if principal is None else check_principal(principal)
         self._client_id = None if client_id is None else check_client_id(client_id)
         self._seal = seal
-        self._open: aiohttp.ClientSession | None = None
+        #: By the path of the socket that they go through; None: those that go where URLs say.
+        self._open: dict[str | None, aiohttp.ClientSession] = {}
         self._is_closed = False
 
-    def __call__(self) -> aiohttp.ClientSession:
+    def __call__(self, socket_path: str | None = None) -> aiohttp.ClientSession:
         self.check_open()
-        if self._open is None:
-            self._open = make_session(self._shared_secret, self._principal, self._seal, self._client_id)
-        return self._open
+        session = self._open.get(socket_path)
+        if session is None:
+            session = make_session(
+                self._shared_secret, self._principal, self._seal, self._client_id, socket_path=socket_path
+            )
+            self._open[socket_path] = session
+        return session
 
     def check_open(self) -> None:
         """Check that it may still be asked for.
@@ -59,6 +66,6 @@ class PendingSession:
     async def close(self) -> None:
         """Close all its connections, for good. More than once is no harm."""
         self._is_closed = True
-        session, self._open = self._open, None
-        if session is not None:
+        sessions, self._open = self._open, {}
+        for session in sessions.values():
             await session.close()

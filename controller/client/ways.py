@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.client.connection import Connection, controller_url
+from quorate.controller.client.connection import UNIX, Connection, controller_url
 from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.secured import check_way
@@ -13,12 +16,21 @@ class Ways:
     """Those of one client."""
 
     def __init__(
-        self, session: PendingSession, tls: TlsContexts | None, login: PasswordLogin | None, *, is_secret: bool
+        self,
+        session: PendingSession,
+        tls: TlsContexts | None,
+        login: PasswordLogin | None,
+        sockets: Mapping[str, str] | None,
+        *,
+        is_secret: bool,
     ) -> None:
         """See ``ControllerClient``. ``is_secret``: what the session sends is for nobody on the way."""
         self._session = session
+        self._sockets = sockets or {}
         self._tls = tls
-        self._login = None if login is None else LoginSession(login, session, tls)
+        self._login = login
+        #: By the path of the socket through which they ask; None: by no socket.
+        self._logins: dict[str | None, LoginSession] = {}
         # To who logs in on an open way no controller gives a token.
         self._is_secret = is_secret or login is not None
 
@@ -29,7 +41,7 @@ class Ways:
             InvalidUrl: it names none. SecretInPlaintext: the way there is open, and what is sent is not for everybody.
         """
         url = controller_url(text, "http" if self._tls is None else "https")
-        if self._is_secret:
+        if self._is_secret and url not in self._sockets:
             check_way(url)
         return url
 
@@ -39,4 +51,9 @@ class Ways:
         Raises:
             As ``base_url``.
         """
-        return Connection(self._session, self.base_url(url), self._tls, self._login)
+        base = self.base_url(url)
+        path = base.removeprefix(UNIX) if base.startswith(UNIX) else self._sockets.get(base)
+        session, tls = partial(self._session, path), self._tls if path is None else None
+        if self._login is not None and path not in self._logins:
+            self._logins[path] = LoginSession(self._login, session, tls)
+        return Connection(session, base, tls, self._logins.get(path), through_socket=path is not None)

@@ -7,11 +7,11 @@ from typing import Final
 
 from aiohttp import web
 
-from quorate.controller.api.tls_entrance import peer_certificate
 from quorate.controller.decisions.origin import Grounds, Origin
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import Caller
+from quorate.controller.identity.other_ends import sender_of
 from quorate.controller.permissions.rights import Rights
 
 #: Who makes the request that this task answers; None on open routes, of who has not shown it.
@@ -20,9 +20,8 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 def claims_of(request: web.Request) -> RequestClaims:
     """The request's account of who makes it."""
-    return RequestClaims(
-        request.method, request.raw_path, request.remote or "", request.headers, peer_certificate(request)
-    )
+    end = sender_of(request)
+    return RequestClaims(request.method, request.raw_path, end.address, request.headers, end.certificate, end.uid)
 
 
 def rights_here(node: Node) -> Rights:

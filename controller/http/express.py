@@ -22,7 +22,7 @@ from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
-from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake, certificate_of
+from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
@@ -35,6 +35,7 @@ from quorate.controller.http.routing import Call, Route, Serving
 from quorate.controller.http.usual_fields import usual_fields
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import Caller
+from quorate.controller.identity.other_ends import OtherEnd, other_end
 from quorate.controller.logs.refusals import RefusedRequest
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.quotas.connections import ConnectionRates
@@ -186,11 +187,8 @@ class ExpressLane:
         transport.write(self.frames.last_answer(request_id, status, body))
         transport.close()
 
-    def read_head(self, data: bytes, address: str, certificate: bytes | None) -> _RequestHead | None:
-        """The head of a request; None if it is not of the usual form, or anything about it is to be refused.
-
-        ``address``, ``certificate``: of the client.
-        """
+    def read_head(self, data: bytes, end: OtherEnd) -> _RequestHead | None:
+        """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
         route = self._routes.get(line)
         if route is None:
@@ -204,7 +202,7 @@ class ExpressLane:
         access = self.node.access
         generation = access.generation
         try:
-            caller = access.identify(RequestClaims("POST", route.path, address, fields, certificate))
+            caller = access.identify(RequestClaims("POST", route.path, end.address, fields, end.certificate, end.uid))
             timeout_ms = timeout_of(route, fields.get(headers.TIMEOUT_MS.lower()), self.node)
         except ApiError:
             return None
@@ -242,10 +240,9 @@ class ExpressConnection(asyncio.Protocol):
         """``handshake``: the one that it had before, where TLS is spoken."""
         self._lane = lane
         self._handshake = handshake
-        self._certificate: bytes | None = None
+        self._end = OtherEnd("")
         self._lacks_certificate = False
         self.transport: asyncio.Transport
-        self._address = ""
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
         self._head_data = b""
         self._head: _RequestHead | None = None
@@ -263,15 +260,13 @@ class ExpressConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
-        peer = transport.get_extra_info("peername")
-        self._address = peer[0] if peer else ""
-        if not self._lane.take_place(self, self._handshake, self._address):
+        self._end = end = other_end(transport)
+        if not self._lane.take_place(self, self._handshake, end.address):
             return
         self._lane.connections.add(self)
-        self._certificate = certificate_of(transport)
-        self._lacks_certificate = self._lane.wants_certificates and self._certificate is None
+        self._lacks_certificate = self._lane.wants_certificates and end.certificate is None and end.uid is None
         connected = transport.get_extra_info("socket")
-        if connected is not None:
+        if connected is not None and end.uid is None:
             # It stays so when the framework takes the connection over.
             sockets.watch(connected, sockets.TO_A_CLIENT)
 
@@ -333,7 +328,7 @@ class ExpressConnection(asyncio.Protocol):
         head_data, body = data[:body_at], data[body_at:]
         head = self._head if head_data == self._head_data else None
         if head is None or head.generation != lane.node.access.generation:
-            head = lane.read_head(data[:end], self._address, self._certificate)
+            head = lane.read_head(data[:end], self._end)
         if head is None:
             return False
         self._head_data, self._head, self._repeated = head_data, head, None

@@ -1,9 +1,10 @@
-"""The HTTP server of one node: a listening socket, the express lane, and behind it the web framework."""
+"""The HTTP server of one node: its listening sockets, the express lane, and behind it the web framework."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web, web_app
@@ -16,6 +17,7 @@ from quorate.controller.http.framework_connection import mark_answering
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
+from quorate.metadata_log.local_sockets import LocalSocket, SocketUnusable
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.
 _BACKLOG: Final = 1_024
@@ -26,13 +28,37 @@ _LINGERING_S: Final = 1.0
 _IDLE_S: Final = 3_630.0
 
 
+class _LocalListener:
+    """A Unix socket, and who takes connections from it."""
+
+    def __init__(self, opened: LocalSocket, server: asyncio.AbstractServer) -> None:
+        self._opened = opened
+        self._server = server
+
+    @classmethod
+    async def open(cls, lane: ExpressLane, path: Path) -> _LocalListener:
+        opened = LocalSocket.open(path, _BACKLOG)
+        loop = asyncio.get_running_loop()
+        return cls(opened, await loop.create_unix_server(lane, sock=opened.socket, backlog=_BACKLOG))
+
+    def close(self) -> None:
+        self._server.close()
+        self._opened.close()
+
+
 class HttpServer:
     """Serves until it is closed."""
 
     def __init__(
-        self, runner: web.AppRunner, lane: ExpressLane, listener: asyncio.Server | TlsEntrance, grace_s: float
+        self,
+        runner: web.AppRunner,
+        lane: ExpressLane,
+        listener: asyncio.Server | TlsEntrance,
+        at_path: _LocalListener | None,
+        grace_s: float,
     ) -> None:
         """See ``start``."""
+        self._at_path = at_path
         self._runner = runner
         self._lane = lane
         self._listener = listener
@@ -49,16 +75,18 @@ class HttpServer:
         *,
         tls: TlsContexts | None = None,
         wants_certificates: bool = False,
+        local: Path | None = None,
         idle_s: float = _IDLE_S,
     ) -> HttpServer:
         """Listen; port 0 takes a free one. Requests under way get ``grace_s`` when the server is closed.
 
         ``tls``: with which TLS is spoken to whoever connects; None: none is. A handshake may take as long as a head.
         ``wants_certificates``: who shows none is refused; for ``tls`` then lets clients show one.
+        ``local``: path of a Unix socket at which it listens, too; no TLS is spoken there, and no certificate wanted.
         ``idle_s``: for how long a connection may be idle.
 
         Raises:
-            OSError: nobody can listen there.
+            OSError: nobody can listen there. SocketUnusable: nobody can at the path.
         """
         app = make_app(node, routes)
         app.middlewares.insert(0, mark_answering)
@@ -75,19 +103,17 @@ class HttpServer:
         framework = runner.server
         assert framework is not None
         lane = ExpressLane(node, routes, framework, idle_s, wants_certificates=wants_certificates)
-        listener: asyncio.Server | TlsEntrance
+        at_path = None
         try:
-            if tls is None:
-                listener = await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
-            else:
-                listener = await TlsEntrance.open(
-                    lane, host, port, backlog=_BACKLOG, contexts=tls, handshake_s=node.limits.head_timeout_ms / 1000
-                )
-        except OSError:
+            at_path = None if local is None else await _LocalListener.open(lane, local)
+            listener = await _listen(lane, host, port, tls)
+        except (OSError, SocketUnusable):
+            if at_path is not None:
+                at_path.close()
             await lane.close(0)
             await runner.cleanup()
             raise
-        return cls(runner, lane, listener, grace_s)
+        return cls(runner, lane, listener, at_path, grace_s)
 
     @property
     def port(self) -> int:
@@ -101,9 +127,18 @@ class HttpServer:
             await self._listener.close()
         else:
             self._listener.close()
+        if self._at_path is not None:
+            self._at_path.close()
         await self._lane.close(self._grace_s)
         await self._runner.cleanup()
         _forget_ended()
+
+
+async def _listen(lane: ExpressLane, host: str, port: int, tls: TlsContexts | None) -> asyncio.Server | TlsEntrance:
+    if tls is None:
+        return await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
+    handshake_s = lane.node.limits.head_timeout_ms / 1000
+    return await TlsEntrance.open(lane, host, port, backlog=_BACKLOG, contexts=tls, handshake_s=handshake_s)
 
 
 def _forget_ended() -> None:

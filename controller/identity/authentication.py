@@ -1,8 +1,9 @@
 """Finds out who makes a request where an authorizer asks: the first that the request offers counts.
 
-In this order: a seal, which only controllers make; the certificate of its connection; a token; nothing, which is
-``User:ANONYMOUS``. What is offered and wrong is refused, and not passed over for the next. A request that a controller
-passes on is its client's: who that is, the controller has found out.
+In this order: a seal, which only controllers make; the certificate of its connection; a token; the user of this machine
+at the other end of the Unix socket; nothing, which is ``User:ANONYMOUS``. What is offered and wrong is refused, and not
+passed over for the next. A request that a controller passes on is its client's: who that is, the controller has found
+out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from quorate.controller.identity.claims import NoAccess, RequestClaims, check_ho
 from quorate.controller.identity.found_tokens import FoundTokens
 from quorate.controller.identity.identity import NOBODY, PROOFS, Caller, Identity, NodeIdentity, Proof
 from quorate.controller.identity.seals import SCHEME, Seals
+from quorate.controller.identity.uids import UidIdentities
 
 _BEARER: Final = "Bearer "
 #: Headers that only a request has which was passed on.
@@ -30,8 +32,10 @@ class IdentityAuthentication:
         certificates: CertificateIdentities,
         seals: Seals | None,
         proxies: frozenset[str],
+        uids: UidIdentities | None = None,
     ) -> None:
         """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names."""
+        self._uids = uids
         self._tokens = tokens
         self._certificates = certificates
         self._seals = seals
@@ -76,6 +80,8 @@ class IdentityAuthentication:
             return found, None
         if authorization:
             raise NoAccess(401, "Authorization must be Bearer and a token")
+        if claims.uid is not None and self._uids is not None:
+            return self._uids.identity(claims.uid), None
         check_host(claims.field("host"))
         return NOBODY, None
 

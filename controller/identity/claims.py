@@ -44,6 +44,8 @@ class RequestClaims(NamedTuple):
     fields: Mapping[str, str]
     #: The certificate (DER) that the connection was made with, of a CA that is trusted; None: none was shown.
     certificate: bytes | None = None
+    #: The user of this machine who asks through the Unix socket; None: it came another way.
+    uid: int | None = None
 
     def field(self, name: str) -> str:
         """A header."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.principals.mapping_rules import PrincipalMapping
@@ -26,7 +26,23 @@ def _check_mapping(text: str) -> str:
     return text
 
 
+class NamedUid(NamedTuple):
+    """A user of this machine, and whom he asks as."""
+
+    uid: int
+    principal: str
+
+
+def _named_uid(value: object) -> NamedUid:
+    uid, equals, principal = str(value).partition("=")
+    if not equals or not uid.isascii() or not uid.isdigit() or len(uid) > 10 or int(uid) >= 2**32:
+        raise ValueError("it must be a user's number and a principal, such as 1000=User:ana")
+    return NamedUid(int(uid), _check_listed_principal(principal))
+
+
 #: ``Type:name``.
 Principals = Annotated[tuple[Annotated[str, AfterValidator(_check_listed_principal)], ...], Field(max_length=1_000)]
 #: Kafka's ssl.principal.mapping.rules.
 MappingRules = Annotated[str, AfterValidator(_check_mapping)]
+#: ``UID=Type:name``.
+NamedUids = Annotated[tuple[Annotated[NamedUid, BeforeValidator(_named_uid)], ...], Field(max_length=1_000)]

@@ -1,4 +1,7 @@
-"""Access without an authorizer: whoever has the shared secret may do everything, in whatever name."""
+"""Access without an authorizer: whoever has the shared secret may do everything, in whatever name.
+
+So may, through the Unix socket, the user that the process runs as.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,16 @@ from quorate.controller.api.kept_files import Secrets
 from quorate.controller.decisions.origin import ANONYMOUS
 from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
 from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.uids import UidIdentities
 
 
 class SharedSecretAuthentication:
     """``Authentication`` by the shared secret or, where there is none, by being on this machine."""
 
-    def __init__(self, secrets: Secrets | None) -> None:
-        """None: whoever reaches the port may do everything (loopback only)."""
+    def __init__(self, secrets: Secrets | None, uids: UidIdentities | None = None) -> None:
+        """None: whoever reaches the port may do everything (loopback only). ``uids``: who may by his number."""
         self._secrets = secrets
+        self._uids = uids
         self._believed = () if secrets is None else secrets()
         self._generation = 0
 
@@ -31,12 +36,15 @@ class SharedSecretAuthentication:
 
     def identify(self, claims: RequestClaims) -> Caller:
         """See ``Authentication``: who it is, is what the client says."""
-        if self._secrets is None:
-            check_host(claims.field("host"))
-        else:
+        named_principal = claims.named_principal()
+        identity = Identity(named_principal or ANONYMOUS, "said")
+        if claims.uid is not None and self._uids is not None and self._uids.is_known(claims.uid):
+            identity = identity if named_principal else self._uids.identity(claims.uid)
+        elif self._secrets is not None:
             _check_secret(self._secrets(), claims.field("authorization"))
+        elif claims.uid is None:
+            check_host(claims.field("host"))
         hops = claims.hops()
-        identity = Identity(claims.named_principal() or ANONYMOUS, "said")
         named = claims.fields.get(headers.CLIENT.lower()) if hops else None
         address = claims.address if named is None else client_address(named)
         return Caller(identity, address, hops, client_id=claims.client_id())

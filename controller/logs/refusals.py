@@ -11,6 +11,7 @@ from aiohttp import web
 
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.identity.claims import NoAccess
+from quorate.controller.identity.other_ends import remote_address
 from quorate.controller.protocol import ItemResult
 from quorate.metadata_log.audit.refusal_lines import Refusal, RefusalLine
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -87,7 +88,7 @@ def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Re
     """A request that the web framework has read."""
     resource = request.match_info.route.resource
     route = "an unknown path" if resource is None else resource.canonical
-    principal, address = (None, request.remote) if origin is None else (origin.principal, origin.address)
+    principal, address = (None, remote_address(request)) if origin is None else (origin.principal, origin.address)
     return RefusedRequest(request.method, route, principal, address, request_id)
 
 

@@ -12,6 +12,7 @@ from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seal, Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
+from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.permissions.rights import Rights
 from quorate.snapshots.image.image_parts import AclsImage
 
@@ -28,8 +29,13 @@ class AccessControl:
         super_users: frozenset[str] = frozenset(),
         seals: Seals | None = None,
         logins: Logins | None = None,
+        uids: UidIdentities | None = None,
     ) -> None:
-        """``authorizer`` None: nobody is asked. ``acls``: the newest committed ones. ``seals``: of this controller."""
+        """``authorizer`` None: nobody is asked. ``acls``: the newest committed ones. ``seals``: of this controller.
+
+        ``uids``: tells who runs this process, and may do everything.
+        """
+        self._uids = uids
         self._authentication = authentication
         self._authorizer = authorizer
         self._acls = acls
@@ -73,8 +79,10 @@ class AccessControl:
             return Rights(caller, None, is_super=True)
         self.moved()
         # Nodes act by their number alone, whatever else is said of their names.
-        is_super = caller.identity.node is None and caller.principal in self._super_users
-        return Rights(caller, self._authorizer, is_super, Grounds(_rule(caller, is_super=is_super)))
+        is_own = self._uids is not None and self._uids.is_own(caller.identity)
+        is_super = caller.identity.node is None and (is_own or caller.principal in self._super_users)
+        rule = "runs this process" if is_own else _rule(caller, is_super=is_super)
+        return Rights(caller, self._authorizer, is_super, Grounds(rule))
 
 
 def _rule(caller: Caller, *, is_super: bool) -> str:

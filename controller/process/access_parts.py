@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.identity.tokens_file import TOKENS_SETTING, TokensFile
+from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_settings import AccessSettings
@@ -39,6 +41,8 @@ class AccessParts:
     logins: Logins | None = None
     #: Files that are read again when they have changed, by the settings that name them.
     kept: dict[str, KeptFile[Any] | None] = field(default_factory=dict)
+    #: Who asks through the Unix socket.
+    uids: UidIdentities | None = None
 
     def over(self, image: Callable[[], MetadataImage]) -> AccessControl:
         """The access control that goes by the ACLs and credentials of this image."""
@@ -51,6 +55,7 @@ class AccessParts:
             super_users=self.super_users,
             seals=self.seals,
             logins=self.logins,
+            uids=self.uids,
         )
 
 
@@ -63,8 +68,9 @@ def access_parts(
         InvalidSettings: a file of tokens that cannot be used.
     """
     access = settings.access
+    uids = UidIdentities(os.geteuid(), dict(access.uids))
     if access.authorizer == "none":
-        return AccessParts(SharedSecretAuthentication(shared_secrets))
+        return AccessParts(SharedSecretAuthentication(shared_secrets, uids), uids=uids)
     voters = frozenset(voter.id for voter in settings.voters)
     assert shared_secrets is not None, "the settings ask for it with an authorizer"
     seals = Seals(shared_secrets, settings.node_id, voters, _wall_ms)
@@ -74,12 +80,13 @@ def access_parts(
     tokens = file if logins is None else AllTokens((file, logins.tokens))
     certificates = CertificateIdentities(cluster_id, PrincipalMapping(access.principal_mapping_rules))
     return AccessParts(
-        IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies)),
+        IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies), uids),
         Authorizer(super_users=super_users, is_allowed_without_acl=access.allow_everyone_if_no_acl_found),
         super_users,
         seals,
         logins,
         {TOKENS_SETTING: file.file},
+        uids,
     )
 
 

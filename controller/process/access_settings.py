@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from quorate.controller.identity.setting_types import MappingRules, Principals
+from quorate.controller.identity.setting_types import MappingRules, NamedUids, Principals
 from quorate.controller.principals.mapping_rules import DEFAULT_RULES
 from quorate.controller.process.setting_group import Group
 
@@ -40,6 +40,9 @@ class AccessSettings(Group):
     """Principals who may ask in the name of any other, by X-Quorate-Principal, such as a gateway that has found out who
     its clients are. They are trusted like super users."""
 
+    uids: NamedUids = ()
+    """Principals of users of this machine who ask through `http.unix_socket`, as `1000=User:ana`. Others are
+    `User:uid-N`; the user that the process runs as may do everything, unless he is named here."""
     insecure: bool = False
     """Addresses beyond loopback may be used without TLS, or without an authorizer: whoever is on the network can read
     what goes over it, secrets and tokens among it, and change everything. For networks that are trusted with that; the
@@ -48,7 +51,7 @@ class AccessSettings(Group):
     @model_validator(mode="after")
     def _check_authorizer(self) -> Self:
         if self.authorizer == "none":
-            unused = sorted(self.model_fields_set - {"authorizer", "insecure"})
+            unused = sorted(self.model_fields_set - {"authorizer", "insecure", "uids"})
             if unused:
                 rule = "set access.authorizer to acl, or leave them out"
                 raise ValueError(f"{', '.join(unused)}: nobody asks for them while authorizer is none: {rule}")

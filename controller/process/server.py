@@ -197,7 +197,8 @@ def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:
 async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | None) -> HttpServer:
     host, port = settings.http_bind
     tls, wants = None if files is None else files.as_server, settings.tls.client_auth == "required"
-    return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants)
+    path = settings.http.unix_socket
+    return await HttpServer.start(node, host, port, _HTTP_GRACE_S, tls=tls, wants_certificates=wants, local=path)
 
 
 def _client(urls: list[str], parts: ControllerParts, secrets: Secrets | None, *, insecure: bool) -> ControllerClient:

@@ -16,6 +16,7 @@ from quorate.controller.api.tls_files import TlsPaths, check_paths
 from quorate.controller.process.access_settings import AccessSettings, QuotaSettings, TokenSettings
 from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.ids import uuid_from_text
+from quorate.metadata_log.local_sockets import checked_path
 from quorate.metadata_log.loopback import is_loopback
 
 ENVIRONMENT_PREFIX: Final = "QUORATE_CONTROLLER_"
@@ -227,6 +228,9 @@ class HttpSettings(Group):
 
     bind: HostPort | None = None
     """host:port to listen on; unset: this node's `http` address in `voters`."""
+    unix_socket: Annotated[Path, AfterValidator(checked_path)] | None = None
+    """Path of a Unix socket that is served, too, for the user that this process runs as (mode 600): he asks there
+    without a secret (see `access.uids`). 107 bytes at most, in a directory that nobody else may write to."""
     body_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=1024, le=256 * _MEBIBYTE)
     """Largest request body of a list of many things. Any other is 64 KiB at most."""
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
@@ -324,9 +328,8 @@ class ControllerSettings(BaseSettings):
     shared_secret_file: Path | None = None
     """File with what the voters prove to know to each other, and what HTTP clients send as `Authorization: Bearer`: at
     least 32 characters, the same on all nodes, for its owner alone (mode 600; root's may be lent to a group with 640).
-    A second line is a secret that is believed, too, while one takes the place of the other. When the file has changed
-    it is read again within a second; a wrong one is not used.
-    Addresses beyond loopback need it, TLS and an authorizer (see `access.insecure`)."""
+    A second line is a secret that is believed, too, while one takes the place of the other. A changed file is read
+    within a second; a wrong one is not used. Beyond loopback it is needed, and TLS (see `access.insecure`)."""
     quorum: QuorumSettings = Field(default_factory=QuorumSettings)
     brokers: BrokerSessionSettings = Field(default_factory=BrokerSessionSettings)
     topics: TopicSettings = Field(default_factory=TopicSettings)
@@ -364,16 +367,13 @@ class ControllerSettings(BaseSettings):
             raise ValueError("access.authorizer acl needs a shared_secret_file: controllers know each other by it")
         addresses = [self.http_bind, *(one for voter in self.voters for one in (voter.quorum, voter.http))]
         far = next((address for address in addresses if not address.is_loopback), None)
-        if far is None:
-            return self
         lacking = [] if has_secret else ["shared_secret_file"]
-        exception = ""
         if not self.access.insecure:
             lacking += [] if self.tls.is_on else ["tls.cert_file, tls.key_file and tls.ca_files"]
             lacking += [] if self.access.authorizer == "acl" else ['access.authorizer = "acl" with access.super_users']
-            exception = "; or, where the network is trusted with everything, access.insecure = true"
-        if lacking:
-            raise ValueError(f"{far} is no loopback address, which needs {'; '.join(lacking)}{exception}")
+            lacking += ["or, where the network is trusted with everything, access.insecure = true"] if lacking else []
+        if far is not None and lacking:
+            raise ValueError(f"{far} is no loopback address, which needs {'; '.join(lacking)}")
         return self
 
     @property

@@ -89,9 +89,10 @@ def _table(*columns: str) -> Table:
 
 def _controllers(survey: ControllerSurvey, status: StatusReply) -> Table:
     answers = {one.url: one for one in survey.controllers}
+    by_id = {one.node_id: one for one in survey.controllers if one.node_id is not None}
     table = _table("controller", "role", ">log end", ">lag", ">heard of", "address")
     for voter in status.quorum.voters:
-        here = answers.get(voter.http)
+        here = by_id.get(voter.node_id) or answers.get(voter.http)
         role = Text(_role(voter, here), style=_ROLE_STYLE[voter.role])
         contact = "" if voter.role == "active" else ago(voter.last_contact_ms)
         table.add_row(

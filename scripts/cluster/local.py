@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from quorate.controller.api.tls_files import TlsPaths
+from quorate.controller.identity.uids import principal_of
+from quorate.metadata_log.local_sockets import path_problem
 from quorate.scripts.certificates.local_files import ADMIN_PRINCIPAL, SECRET_NAME, admin_tls, node_paths
 from quorate.scripts.cluster.making import controller_directory, logs_directory
-from quorate.scripts.cluster.members import Members
+from quorate.scripts.cluster.members import Members, socket_path
 from quorate.scripts.cluster.plan import ClusterPlan, PlannedBrokers, PlannedController
 from quorate.scripts.cluster.ports import LOOPBACK
 from quorate.scripts.cluster.process import ManagedProcess, ProcessFailed
@@ -143,6 +146,10 @@ class LocalCluster(WatchedCluster):
         groups = {"quorum": {"kraft_version": str(self.plan.kraft_version)}}
         if self.plan.is_import:
             groups["brokers"] = {"sessions_begin_with_heartbeat": "true"}
+        path = socket_path(self.directory.resolve(), controller.id)
+        # A cluster that lies too deep for a socket does without.
+        if path_problem(path) is None:
+            groups["http"] = {"unix_socket": toml_text(path)}
         return str(controller_settings(self.directory, self.plan, controller, groups))
 
     def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
@@ -183,9 +190,10 @@ def controller_settings(
     if plan.is_secured:
         secret_file = (directory / SECRET_NAME).resolve()
         said |= tls_group(node_paths(directory, f"controller-{controller.id}"))
-        # Who asks as its administrator may ask in anybody's name: so ACLs are tried.
-        admin = f"[{toml_text(ADMIN_PRINCIPAL)}]"
-        said["access"] = {"authorizer": toml_text("acl"), "super_users": admin, "proxies": admin}
+        # Its administrator, and who runs it by a socket, may ask in anybody's name: so ACLs are tried.
+        admin, runs_it = toml_text(ADMIN_PRINCIPAL), toml_text(principal_of(os.geteuid()))
+        said["access"] = {"authorizer": toml_text("acl"), "super_users": f"[{admin}]"}
+        said["access"]["proxies"] = f"[{admin}, {runs_it}]"
     return ControllerSettingsText(controller.id, plan.cluster_id, own, voter_settings(plan), secret_file, said)
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 #: What a node is; its name begins with it.
 NodeKind = Literal["controller", "broker"]
+
+
+def socket_path(directory: Path, controller: int) -> Path:
+    """The Unix socket of a controller of the local cluster in a directory."""
+    return directory / f"controller-{controller}.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,11 @@ class Members:
     def controller_urls(self) -> tuple[str, ...]:
         """Base URLs of the controllers' HTTP API."""
         return tuple(node.url for node in self.controllers.values() if node.url is not None)
+
+    def sockets_in(self, directory: Path) -> dict[str, str]:
+        """Paths of the Unix sockets that are there of the controllers of a local cluster's directory, by URL."""
+        paths = {node.url: socket_path(directory, node.id) for node in self.controllers.values()}
+        return {url: str(path) for url, path in paths.items() if url is not None and path.is_socket()}
 
     @property
     def broker_ids(self) -> frozenset[int]:

@@ -26,6 +26,8 @@ from quorate.scripts.terminal.connecting import (
     find_secret,
     find_tls,
     is_insecure,
+    local_sockets,
+    shows_certificate,
 )
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.logging_in import USER_VARIABLE, find_login
@@ -48,7 +50,8 @@ def client_of(
 ) -> ControllerClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
-    ``local``: directory of the local cluster, whose processes are asked as its administrator.
+    ``local``: directory of the local cluster, whose processes are asked as its administrator: through their Unix
+    sockets, where nobody is named as whom to ask.
 
     Raises:
         As ``ControllerClient``, ``find_tls``, ``find_login`` and ``is_insecure``.
@@ -66,6 +69,7 @@ def client_of(
         absent_ms=absent_ms,
         at=at,
         insecure=is_insecure(),
+        sockets=local_sockets(local) if secret is None and not shows_certificate() else None,
     )
 
 

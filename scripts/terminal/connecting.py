@@ -31,7 +31,8 @@ Controllers = Annotated[
     typer.Option(
         metavar="HOST:PORT,...",
         envvar="QUORATE_CONTROLLERS",
-        help="HTTP addresses of controllers; one that answers is enough. Default: those of the local cluster in ./var.",
+        help="HTTP addresses of controllers, or unix:PATH of their sockets; one that answers is enough. "
+        "Default: those of the local cluster in ./var.",
         show_default=False,
     ),
 ]
@@ -117,6 +118,20 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
             f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
         )
     return plan.controller_urls
+
+
+def local_sockets(directory: Path = LOCAL_DIRECTORY) -> dict[str, str]:
+    """Paths of the Unix sockets of a local cluster's controllers, by URL; those that are not there are left out."""
+    try:
+        plan = ClusterPlan.load(directory)
+    except ClusterError:
+        return {}  # whoever needs it says so
+    return {} if plan is None else plan.members.sockets_in(directory)
+
+
+def shows_certificate() -> bool:
+    """Whether the environment names a certificate of who asks."""
+    return bool(os.environ.get(CERT_VARIABLE))
 
 
 def find_tls(urls: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> TlsContexts | None:

@@ -86,8 +86,11 @@ async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Contro
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             answers = [task.result() for task in done]
             asked += answers
-            voters = [voter.http for answer in answers if answer.reply for voter in answer.reply.quorum.voters]
-            new = [url for url in dict.fromkeys(voters) if url not in known]
+            voters = [voter for answer in answers if answer.reply for voter in answer.reply.quorum.voters]
+            # One that was asked by another name, such as its socket's, is not asked twice.
+            answered = {one.reply.quorum.observed_by for one in asked if one.reply is not None}
+            told = dict.fromkeys(voter.http for voter in voters if voter.node_id not in answered)
+            new = [url for url in told if url not in known]
     return sorted(asked, key=lambda one: one.url)
 
 

@@ -242,7 +242,7 @@ class _WiredSession(PendingSession):
         super().__init__(None, None)
         self._wire_session = session
 
-    def __call__(self) -> Any:
+    def __call__(self, socket_path: str | None = None) -> Any:
         return self._wire_session
 
 

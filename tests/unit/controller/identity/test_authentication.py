@@ -11,6 +11,7 @@ from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import NOBODY, Caller, Identity, NodeIdentity
 from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from tests.unit.controller.identity.shown_certificates import certificate
 
@@ -41,6 +42,42 @@ def identify(sent: dict[str, str], shown: bytes | None = None) -> Caller:
     authentication = IdentityAuthentication(Tokens(), CERTIFICATES, SEALS, frozenset({"User:gateway"}))
     fields = {name.lower(): value for name, value in (HOST | sent).items()}
     return authentication.identify(RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, shown))
+
+
+@pytest.mark.parametrize(
+    ("sent", "uid", "identity"),
+    [
+        ({}, 1000, Identity("User:uid-1000", "uid")),
+        ({}, 1001, Identity("User:carl", "uid")),
+        ({"Host": "any.example"}, 1000, Identity("User:uid-1000", "uid")),
+        ({"Authorization": f"Bearer {'a' * 43}"}, 1000, ANA),
+    ],
+)
+def test_user_at_the_socket_is_who_the_kernel_says_unless_he_shows_more(
+    sent: dict[str, str], uid: int, identity: Identity
+) -> None:
+    assert identify_at_socket(sent, uid) == Caller(identity, "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"Authorization": "Bearer rubbish"}, 401),
+        ({headers.PRINCIPAL: "User:ana"}, 403),
+        ({headers.HOPS: "1", headers.PRINCIPAL: "User:ana", headers.IDENTITY: "uid"}, 403),
+    ],
+)
+def test_user_at_the_socket_who_offers_what_is_wrong_is_refused(sent: dict[str, str], status: int) -> None:
+    with pytest.raises(NoAccess) as refused:
+        identify_at_socket(sent, 1000)
+    assert refused.value.status == status
+
+
+def identify_at_socket(sent: dict[str, str], uid: int) -> Caller:
+    uids = UidIdentities(1000, {1001: "User:carl"})
+    authentication = IdentityAuthentication(Tokens(), CERTIFICATES, SEALS, frozenset({"User:gateway"}), uids)
+    fields = {name.lower(): value for name, value in (HOST | sent).items()}
+    return authentication.identify(RequestClaims("GET", "/v1/topics", "127.0.0.1", fields, None, uid))
 
 
 def bearer(letter: str) -> dict[str, str]:

@@ -1,0 +1,53 @@
+"""The other ends of connections: their address and, as far as the connection itself says it, who is there."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from quorate.controller.api.tls_entrance import certificate_of, peer_certificate
+
+#: Where whoever asks through a Unix socket asks from.
+LOCAL_ADDRESS: Final = "127.0.0.1"
+#: Process, user and group at the other end.
+_CREDENTIALS: Final = struct.Struct("3i")
+
+
+class OtherEnd(NamedTuple):
+    """The other end of a connection, as that itself says."""
+
+    #: IP address.
+    address: str
+    #: The certificate (DER) that it was made with, of a CA that is trusted; None: none was shown.
+    certificate: bytes | None = None
+    #: The user at the other end of a Unix socket, as the kernel says; None: it is no such socket.
+    uid: int | None = None
+
+
+def other_end(transport: asyncio.BaseTransport) -> OtherEnd:
+    """The other end of a connection."""
+    connected, peer = transport.get_extra_info("socket"), transport.get_extra_info("peername")
+    if connected is not None and connected.family == socket.AF_UNIX:
+        return OtherEnd(LOCAL_ADDRESS, uid=_uid(connected))
+    return OtherEnd(peer[0] if peer else "", certificate_of(transport))
+
+
+def sender_of(request: web.Request) -> OtherEnd:
+    """The other end of the connection that a request came on."""
+    if request.remote == "" and request.transport is not None:
+        return other_end(request.transport)
+    return OtherEnd(remote_address(request) or "", peer_certificate(request))
+
+
+def remote_address(request: web.Request) -> str | None:
+    """IP address of whoever sent a request; None: nobody knows."""
+    return LOCAL_ADDRESS if request.remote == "" else request.remote
+
+
+def _uid(connected: socket.socket) -> int:
+    _, uid, _ = _CREDENTIALS.unpack(connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return int(uid)
