@@ -50,7 +50,9 @@ class Drill:
         kind: drills that observe or kill may be run on a cluster that serves others.
         acts: what they do to processes.
         controllers, brokers: of the cluster that is made for it.
-        controller_settings, broker_settings: as environment variables without their prefix.
+        controller_settings, broker_settings: as environment variables without their prefix; `{place}` in a value of a
+            controller's is the drill's own directory.
+        files: that lie there at the start, by name.
         is_faulty: its controllers' disk, clock and links can be made to fail (``machine_faults``).
         source: of a twin; None: a fresh cluster.
         limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
@@ -67,6 +69,7 @@ class Drill:
     brokers: int = 3
     controller_settings: Mapping[str, str] = field(default_factory=dict)
     broker_settings: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     is_faulty: bool = False
     source: Path | None = None
     limits_elsewhere: Mapping[str, float] = field(default_factory=dict)

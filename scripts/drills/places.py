@@ -104,14 +104,19 @@ def _local(drill: Drill, directory: Path, plan: ClusterPlan, workplace: Path) ->
 
 
 def _options(drill: Drill, workplace: Path) -> LocalOptions:
-    settings = LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings})
+    if drill.files:
+        from quorate.scripts.certificates.certificate_files import write_whole  # slow to import
+
+        write_whole(workplace, {name: content().encode() for name, content in drill.files.items()})
+    own = {name: value.replace("{place}", str(workplace)) for name, value in drill.controller_settings.items()}
+    settings = LocalOptions(own, {**_BROKER_SETTINGS, **drill.broker_settings})
     if not drill.is_faulty:
         return settings
 
     def faulty(node: int) -> tuple[str, ...]:
         return ("-m", "quorate.scripts.cli.clusters.faulty_controller", str(workplace / f"faults-{node}.json"))
 
-    return LocalOptions(drill.controller_settings, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
+    return LocalOptions(own, {**_BROKER_SETTINGS, **drill.broker_settings}, faulty)
 
 
 async def _named(drill: Drill, on: ForeignCluster, workplace: Path) -> DrillEnvironment:

@@ -14,6 +14,7 @@ from typing import Final
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cluster.control import LocalControl
 from quorate.scripts.drills.broker_drills import DRILLS as BROKER_DRILLS
+from quorate.scripts.drills.certificate_drills import DRILLS as CERTIFICATE_DRILLS
 from quorate.scripts.drills.controller_drills import DRILLS as CONTROLLER_DRILLS
 from quorate.scripts.drills.directory_drills import DRILLS as DIRECTORY_DRILLS
 from quorate.scripts.drills.drill import Drill
@@ -23,6 +24,7 @@ from quorate.scripts.drills.outcome import DrillMeasurement, DrillOutcome, Expec
 from quorate.scripts.drills.places import ForeignCluster, On, prepare
 from quorate.scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
 from quorate.scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
+from quorate.scripts.drills.secret_drills import DRILLS as SECRET_DRILLS
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {
@@ -34,6 +36,8 @@ DRILLS: Final[Mapping[str, Drill]] = {
         *BROKER_DRILLS,
         *REPLICA_DRILLS,
         *RECOVERY_DRILLS,
+        *CERTIFICATE_DRILLS,
+        *SECRET_DRILLS,
     )
 }
 _DRILL_S: Final = 240.0

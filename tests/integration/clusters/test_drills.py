@@ -83,6 +83,15 @@ async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -
 
 
 @pytest.mark.timeout(300)
+async def test_secret_is_exchanged_under_writes_and_nobody_notices(tmp_path: Path) -> None:
+    ended = await drill(tmp_path, "rotate-secret", "--json")
+
+    assert ended.code == 0, ended
+    values = {one["expectation"]["name"]: one["value"] for one in json.loads(ended.out)["measured"]}
+    assert [values[name] for name in ("refused_writes", "elections", "old_ones_let_in", "lost_writes")] == [0] * 4
+
+
+@pytest.mark.timeout(300)
 async def test_controller_with_the_directory_of_another_does_not_start(tmp_path: Path) -> None:
     """On a cluster that does not run: its own directory is back at the end, and the drill's topics are gone."""
     cluster = tmp_path / "var"
