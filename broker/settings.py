@@ -186,6 +186,15 @@ class LifecycleSettings(BrokerSettingsGroup):
     """A broker that could not tell the controllers for so long that a log directory of its own has failed ends, lest
     they count on replicas that it has lost (Kafka's log.dir.failure.timeout.ms)."""
 
+    @model_validator(mode="after")
+    def _check_heartbeats(self) -> Self:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ValueError(
+                f"heartbeat_interval_ms is {self.heartbeat_interval_ms}, not shorter than session_timeout_ms, "
+                f"{self.session_timeout_ms}: no session would last until the next heartbeat"
+            )
+        return self
+
 
 class FeedSettings(BrokerSettingsGroup):
     """Following the metadata log."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.broker.lifecycle.lease import SessionLease
+from quorate.broker.lifecycle.lease import LEASE_SHARE, SessionLease
 from quorate.broker.lifecycle.transitions import TRANSITIONS, LifecycleEvent, LifecycleState
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.ids import Uuid, uuid_text
@@ -98,6 +98,8 @@ class BrokerLifecycle:
         self.answered_at_ms: float | None = None
         #: Until when it can count on its session.
         self.lease = SessionLease()
+        #: That sessions end before the next heartbeat comes; None: they do not, as far as is known.
+        self._rarity: str | None = None
         self._sent_ms = now_ms
         self._timing = timing
         self._draw = draw
@@ -212,6 +214,9 @@ class BrokerLifecycle:
             self.lease.extend(self._sent_ms, session_ms)
         self._failed_directories |= dict.fromkeys(told_failed)
         interval = self._timing.heartbeat_interval_ms
+        if session_ms:
+            self._rarity = _rarity(interval, session_ms)
+        self.trouble = self._rarity
         self._next_ms = now_ms + interval * (1 - JITTER * self._draw())
         if self.state is LifecycleState.CONTROLLED_SHUTDOWN:
             if should_shut_down:
@@ -363,6 +368,15 @@ class BrokerLifecycle:
         self._take(LifecycleEvent.FAILS)
         self.lease.end()
         self.failure = reason
+
+
+def _rarity(interval_ms: float, session_ms: int) -> str | None:
+    if LEASE_SHARE * session_ms > interval_ms:
+        return None
+    return (
+        f"heartbeats come every {interval_ms:g} ms and a session lasts {session_ms} ms: lifecycle.heartbeat_interval_ms"
+        " is to be half of the controllers' brokers.session_timeout_ms at most"
+    )
 
 
 def _view(*, is_caught_up: bool, is_fenced: bool) -> LifecycleEvent:

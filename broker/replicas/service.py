@@ -23,7 +23,7 @@ from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Stati
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 from quorate.metadata_log.ids import UUID_BYTES, Uuid
 from quorate.snapshots.difference.delta import MetadataDelta
-from quorate.snapshots.difference.local_changes import LocalChanges, LocalReplica
+from quorate.snapshots.difference.local_changes import LocalReplica
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table.partition import Partition
 
@@ -63,6 +63,10 @@ class ServiceReplicas(ReplicaManager):
         self._leaving: dict[tuple[PartitionKey, int], int] = {}
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
+        #: Of all images of this run.
+        self._newest_offset = -1
+        #: Replicas that an image did not have any more, until their data may go.
+        self._dropped: dict[tuple[int, PartitionKey], LocalReplica] = {}
         self._requests: IsrRequests
 
     @property
@@ -78,7 +82,14 @@ class ServiceReplicas(ReplicaManager):
         """It has a replica of what another leads, or nobody does (leader -1); again at every change of its state."""
 
     def drop(self, broker_id: int, replica: LocalReplica) -> None:
-        """It has no replica of it any more: moved away, or deleted. ``replica.state``: as it was before."""
+        """It has no replica of it any more: moved away, or deleted. ``replica.state``: as it was before.
+
+        Its data must stay until ``on_deletable``: after a change of the controller an older image may come, which does
+        not have what there is.
+        """
+
+    def on_deletable(self, broker_id: int, replica: LocalReplica) -> None:
+        """The data of a replica that was dropped may go for good (``may_delete``); before ``lead`` and ``follow``."""
 
     # --- what a service says -------------------------------------------------------------------------
 
@@ -147,6 +158,18 @@ class ServiceReplicas(ReplicaManager):
             raise NotNoted(ErrorCode.UNKNOWN_TOPIC_ID, self._named(topic_id, partition), why)
         return self._image.partitions.partition(row)
 
+    def may_delete(self, broker_id: int, topic_id: Uuid, partition: int) -> bool:
+        """Whether what a broker here has of a partition may go for good.
+
+        It may where the newest image has no such replica, and no run of this broker has seen a newer one.
+
+        To be asked of what a run before left on disk; of what is dropped ``on_deletable`` tells.
+        """
+        known, epoch = self._image.cluster.brokers.get(broker_id), self.broker_epoch(broker_id)
+        # Its registration was written after all that a run before can have seen.
+        is_newest = self._offset >= self._newest_offset and known is not None and known.epoch == epoch
+        return is_newest and not self._has_replica(broker_id, topic_id, partition)
+
     def ready(self, broker_id: int) -> None:
         """A broker here can serve: it may be unfenced. Of use with ``holds_unfencing`` and after ``resign``."""
         self._can_serve[broker_id] = True
@@ -164,6 +187,8 @@ class ServiceReplicas(ReplicaManager):
         super().begin(station)
         if self._has_begun:  # with another worker: that its brokers could serve says nothing of these
             self._can_serve.clear()
+            self._dropped.clear()
+            self._newest_offset = -1
         self._has_begun = True
         self._requests = IsrRequests(
             station.rpc, self._book, station.epochs, station.now_ms, self._changed.set, self._claims
@@ -172,8 +197,17 @@ class ServiceReplicas(ReplicaManager):
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         self._take(image)
         self._changed.set()
-        for broker_id in sorted(self._played):
-            self._tell(broker_id, delta.local_changes(broker_id))
+        changes = {broker_id: delta.local_changes(broker_id) for broker_id in sorted(self._played)}
+        for broker_id, changed in changes.items():
+            for replica in changed.stopped():
+                self._dropped[broker_id, PartitionKey(replica.topic_id, replica.partition_id)] = replica
+                self.drop(broker_id, replica)
+        self._tell_deletable()
+        for broker_id, changed in changes.items():
+            for replica in changed.led():
+                self.lead(broker_id, replica)
+            for replica in changed.followed():
+                self.follow(broker_id, replica)
 
     def report(self) -> ReplicaReport:
         return ReplicaReport(NOTICE, True, self._book.outside_count, None, self._requests.counters)
@@ -197,16 +231,25 @@ class ServiceReplicas(ReplicaManager):
     def _take(self, image: MetadataImage) -> None:
         assert self.station is not None
         self._image, self._played = image, self.station.played()
+        self._newest_offset = max(self._newest_offset, self._offset)
         self._book.update(image, self._played, self.station.now_ms())
         self._claims.update(image)
 
-    def _tell(self, broker_id: int, changes: LocalChanges) -> None:
-        for replica in changes.stopped():
-            self.drop(broker_id, replica)
-        for replica in changes.led():
-            self.lead(broker_id, replica)
-        for replica in changes.followed():
-            self.follow(broker_id, replica)
+    def _tell_deletable(self) -> None:
+        for (broker_id, key), replica in list(self._dropped.items()):
+            if self.may_delete(broker_id, *key):
+                self.on_deletable(broker_id, replica)
+            elif not self._has_replica(broker_id, *key):
+                continue
+            del self._dropped[broker_id, key]
+
+    def _has_replica(self, broker_id: int, topic_id: Uuid, partition: int) -> bool:
+        row = self._image.partitions.row(topic_id, partition)
+        return row is not None and broker_id in self._image.partitions.partition(row).replicas
+
+    @property
+    def _offset(self) -> int:
+        return self._image.provenance.last_contained_offset
 
     def _let_leave(self) -> None:
         for (key, broker_id), leader_epoch in list(self._leaving.items()):

@@ -45,6 +45,9 @@ class KvReplicas(ServiceReplicas):
     def drop(self, broker_id: int, replica: LocalReplica) -> None:
         self.shard(_name(replica)).drop()
 
+    def on_deletable(self, broker_id: int, replica: LocalReplica) -> None:
+        self._store.drop(_name(replica))
+
     async def end(self) -> None:
         """Stop all shards."""
         for shard in self._shards.values():

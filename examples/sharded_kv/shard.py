@@ -79,10 +79,9 @@ class Shard:
             self._begin(replica.state.leader_epoch, self._follow if leader >= 0 else None)
 
     def drop(self) -> None:
-        """There is no replica here any more."""
+        """There is no replica here any more; its data stay until they may go."""
         self._begin(self.epoch, None)
         self._replica = None
-        self._store.drop(self.name)
 
     def bar(self, epoch: int) -> None:
         """Somebody leads in this epoch: no answer for an older one from now on."""

@@ -177,7 +177,7 @@ async def test_host_killed_broker_is_fenced_and_comes_back_into_the_isr() -> Non
 
 async def test_host_broker_whose_id_another_process_takes_fails_alone() -> None:
     """It was cut off for longer than its session, and comes back to a log that has a successor."""
-    silent = LifecycleSettings(heartbeat_interval_ms=600_000, request_timeout_ms=3_000)
+    silent = LifecycleSettings(heartbeat_interval_ms=600_000, request_timeout_ms=3_000, session_timeout_ms=3_600_000)
     async with stage_with_short_sessions() as built, playing([1, 2], built.urls, lifecycle=silent) as cut_off:
         await cut_off.ready()
         async with playing([2], built.urls) as successor:

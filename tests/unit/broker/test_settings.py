@@ -58,6 +58,10 @@ def test_peers_ranges_of_ids_with_an_address_each_are_taken() -> None:
             "replicas: interval_ms is 500, more than a third of 1000",
         ),
         (["ids=1", "feed.wait=1"], "feed.wait: no setting has this name"),
+        (
+            ["ids=1", "lifecycle.session_timeout_ms=2000"],
+            "lifecycle: heartbeat_interval_ms is 2000, not shorter than session_timeout_ms, 2000: no session",
+        ),
         (["ids=1", "lifecycle.heartbeat_interval_ms=1"], "lifecycle.heartbeat_interval_ms: Input should be greater"),
     ],
 )

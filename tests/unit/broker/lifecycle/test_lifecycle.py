@@ -382,3 +382,18 @@ def test_broker_that_has_no_session_to_count_on_asks_again_soon() -> None:
     machine.answered_heartbeat(2_000, is_caught_up=True, is_fenced=False, should_shut_down=False, session_ms=0)
 
     assert machine.next_wake_ms() == 2_100
+
+
+def test_heartbeats_that_are_rarer_than_sessions_are_said_until_they_are_not() -> None:
+    machine, said = running(), "heartbeats come every 2000 ms and a session lasts 2500 ms: lifecycle.heartbeat_interval"
+    for now_ms, session_ms, is_said in (
+        (2_000, 2_500, True),
+        (4_000, 0, True),
+        (6_000, 2_501, False),
+        (8_000, 0, False),
+    ):
+        heartbeat(machine, now_ms)
+        machine.answered_heartbeat(
+            now_ms, is_caught_up=True, is_fenced=False, should_shut_down=False, session_ms=session_ms
+        )
+        assert (machine.trouble or "").startswith(said) is is_said
