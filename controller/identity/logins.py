@@ -18,6 +18,7 @@ from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
+from quorate.controller.identity.login_failures import LoginFailures
 from quorate.controller.identity.login_tokens import LoggedIn, LoginTokens
 from quorate.controller.scram.errors import ScramFailure
 from quorate.controller.scram.http_fields import HttpStep
@@ -74,6 +75,7 @@ class Logins:
         self.mechanisms = mechanisms
         self.credentials = LoginCredentials(secrets, token_secrets, wall_ms)
         self.tokens = LoginTokens(secrets, self.credentials, wall_ms)
+        self.failures = LoginFailures(wall_ms)
         self.lifetime_ms = lifetime_ms
         self._keys = DerivedKeys(secrets, _LABEL)
         self._wall_ms = wall_ms

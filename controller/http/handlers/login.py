@@ -33,10 +33,13 @@ async def get_login(node: Node, parameters: Nothing, request: web.Request) -> we
     header = request.headers.get("Authorization", "")
     if not header:
         return _told_to_go_on("say who logs in: Authorization with one of the mechanisms of WWW-Authenticate", {})
+    address = request.remote or ""
+    logins.failures.check(address)
     try:
         step = http_step(header)
         return _finished(logins, step) if step.sid else _begun(logins, step)
     except ScramError as error:
+        logins.failures.note(address)
         # Whoever asks learns neither whether there is such a user nor what of it was wrong.
         message = "the login failed: the user, its password, the mechanism or the form is wrong"
         raise NoAccess(401, message, f"the login failed: {error}") from None

@@ -15,6 +15,7 @@ from quorate.controller.client import login
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.secured import SecretInPlaintext
+from quorate.controller.identity.login_failures import FAILURES_MAX, FORGOTTEN_MS
 from quorate.controller.identity.logins import EXCHANGE_MS
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.controller.protocol.tokens import (
@@ -223,6 +224,18 @@ async def test_delegation_token_logs_in_as_its_owner_and_makes_no_other(tmp_path
             assert ended.expiry_timestamp_ms
             with pytest.raises(HttpRefusal, match="cannot log in"):
                 await bearer.create_topics(topics("b"))
+
+
+async def test_who_tries_passwords_waits_and_who_is_logged_in_goes_on(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s:
+        token, right = await s.log_in("ana", "pencil"), (await s.begin("ana", "pencil"))[1]
+        wrong = (await s.begin("ana", "wrong"))[1]
+        assert [(await s.say(wrong.text)).status for _ in range(FAILURES_MAX)] == [401] * FAILURES_MAX
+        told = await s.say(right.text)
+        assert (told.status, told.body["error"]) == (429, "THROTTLING_QUOTA_EXCEEDED")
+        assert (await s.say(f"Bearer {token}", path="/v1/topics")).status == 200
+        s.clock.now_ms += FORGOTTEN_MS
+        assert (await s.say(right.text)).status == 200
 
 
 def test_client_logs_in_on_no_way_where_others_read() -> None:

@@ -1,0 +1,64 @@
+"""Logins that failed, by address: who tries passwords one after the other is slowed down until it is of no use.
+
+Tokens are no matter of it: they are drawn, and not to be guessed. Who has logged in goes on, whatever others at his
+address do.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Final
+
+from quorate.metadata_log.errors import Overloaded
+
+#: Failures that an address may have at once, and the time in milliseconds after which one of them is forgotten.
+FAILURES_MAX: Final = 20
+FORGOTTEN_MS: Final = 3_000.0
+#: Addresses that are remembered: those that failed last.
+ADDRESSES_MAX: Final = 4_096
+#: Of an IPv6 address, the bits of the network: whoever has one such address has them all.
+_NETWORK_BITS: Final = 64
+
+
+class LoginFailures:
+    """Of one controller. Owned by the loop thread."""
+
+    def __init__(self, wall_ms: Callable[[], float]) -> None:
+        """``wall_ms``: milliseconds since 1970. A clock that goes back forgets nothing meanwhile."""
+        self._wall_ms = wall_ms
+        #: Failures not forgotten yet, and when that was so, by network; the one that failed last at the end.
+        self._counts: dict[str, tuple[float, float]] = {}
+
+    def check(self, address: str) -> None:
+        """Refuse one more login from an address where too many failed.
+
+        Raises:
+            Overloaded: wait.
+        """
+        if self._count(_network(address)) > FAILURES_MAX - 1:
+            wait_s = FORGOTTEN_MS / 1000
+            raise Overloaded(
+                f"{FAILURES_MAX} logins from {address} failed one after the other: one more each {wait_s:g} s"
+            )
+
+    def note(self, address: str) -> None:
+        """A login from there failed."""
+        network = _network(address)
+        count = self._count(network)
+        self._counts.pop(network, None)
+        while len(self._counts) >= ADDRESSES_MAX:
+            del self._counts[next(iter(self._counts))]
+        self._counts[network] = count + 1, self._wall_ms()
+
+    def _count(self, network: str) -> float:
+        count, at_ms = self._counts.get(network, (0.0, 0.0))
+        return max(0.0, count - max(0.0, self._wall_ms() - at_ms) / FORGOTTEN_MS)
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network((int(parsed), _NETWORK_BITS), strict=False))
