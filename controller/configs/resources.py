@@ -20,6 +20,7 @@ from quorate.controller.configs.values import ConfigDefinition, ConfigType, as_w
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.protocol.topic_names import name_problem
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.hidden_values import ShownNames
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import (
     BROKER_LOGGER_RESOURCE,
@@ -87,9 +88,18 @@ def default_of(resource_type: int, name: str) -> str | None:
     return None if definition is None else definition.default
 
 
+#: Configs whose values are no secrets: those of brokers that Kafka shows, and all others that a controller knows.
+SHOWN_NAMES: Final = ShownNames(
+    {
+        number: frozenset(BROKER_SHOWN if number == BROKER_RESOURCE else definitions_of(number))
+        for number in RESOURCE_TYPES.values()
+    }
+)
+
+
 def is_sensitive(resource_type: int, name: str) -> bool:
     """Whether a value may be a secret, which is never shown: so is whatever has a name that nobody knows."""
-    return name not in (BROKER_SHOWN if resource_type == BROKER_RESOURCE else definitions_of(resource_type))
+    return SHOWN_NAMES(resource_type, name)
 
 
 # --- checks ------------------------------------------------------------------------------------------

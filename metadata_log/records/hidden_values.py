@@ -6,6 +6,7 @@ One rule for every output that shows records or configs. Files, the feed and dig
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from quorate.metadata_log.records.json_form import record_data
@@ -20,9 +21,30 @@ IsSecret = Callable[[int, str], bool]
 _CREDENTIAL_FIELDS: Final = ("salt", "storedKey", "serverKey")
 
 
+@dataclass(frozen=True, slots=True)
+class ShownNames:
+    """``IsSecret`` that goes where the code that knows the configs does not: all that is not named may be a secret."""
+
+    #: By resource type: configs that are none.
+    names: Mapping[int, frozenset[str]]
+
+    def __call__(self, resource_type: int, name: str) -> bool:
+        """See ``IsSecret``."""
+        return name not in self.names.get(resource_type, frozenset())
+
+
+#: ``IsSecret`` of whoever knows no config.
+ALL_CONFIGS: Final = ShownNames({})
+
+
 def no_secrets(resource_type: int, name: str) -> bool:
     """``IsSecret`` of whoever asked to be shown everything."""
     return False
+
+
+def hides(is_secret: IsSecret) -> bool:
+    """Whether anything is hidden by this rule."""
+    return is_secret is not no_secrets
 
 
 def shown_data(record: Record, version: int, is_secret: IsSecret) -> dict[str, Any]:
@@ -30,7 +52,7 @@ def shown_data(record: Record, version: int, is_secret: IsSecret) -> dict[str, A
     data = record_data(record, version)
     if isinstance(record, ConfigRecord):
         data["value"] = shown_value(record.resource_type, record.name, record.value, is_secret)
-    elif isinstance(record, UserScramCredentialRecord) and is_secret is not no_secrets:
+    elif isinstance(record, UserScramCredentialRecord) and hides(is_secret):
         data |= dict.fromkeys(_CREDENTIAL_FIELDS, HIDDEN)
     return data
 

@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import col
 
-from quorate.pipeline.comparing.kinds import KINDS, Kind, fields_of, key_of
+from quorate.pipeline.comparing.kinds import CONFIGS, KINDS, Kind, fields_of, key_of
 from quorate.pipeline.comparing.matching import CHANGED, CHANGES, matched
 from quorate.pipeline.comparing.report import Differences
 from quorate.pipeline.comparing.rows import Rows, all_bytes
+from quorate.pipeline.comparing.secrets import Secrets
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.table_cells import from_bytes, shared_out, to_bytes
 
@@ -48,13 +49,15 @@ class _Compared:
     sides: tuple[Rows, Rows]
     key: tuple[str, ...]
     fields: tuple[str, ...]
+    #: Of configs.
+    secrets: Secrets | None
 
     @classmethod
-    def of(cls, kind: Kind, a: Rows, b: Rows, *, match_ids: bool, same_cluster: bool) -> Self:
+    def of(cls, kind: Kind, a: Rows, b: Rows, *, match_ids: bool, same_cluster: bool, secrets: Secrets) -> Self:
         key = key_of(kind, match_ids=match_ids)
         columns = [column for column in a.columns if column in b.columns]
         fields = fields_of(kind, columns, match_ids=match_ids, same_cluster=same_cluster)
-        return cls(kind, (a, b), key, tuple(fields))
+        return cls(kind, (a, b), key, tuple(fields), secrets if kind.name == CONFIGS else None)
 
     @property
     def columns(self) -> list[str]:
@@ -75,6 +78,7 @@ def differences(
     match_ids: bool,
     same_cluster: bool,
     limit: int,
+    secrets: Secrets,
 ) -> list[Differences]:
     """Compare the tables of two states, by the name of their kind.
 
@@ -82,13 +86,15 @@ def differences(
         limit: so many differing rows of each kind are told one by one.
     """
     compared = [
-        _Compared.of(kind, a[kind.name], b[kind.name], match_ids=match_ids, same_cluster=same_cluster) for kind in KINDS
+        _Compared.of(kind, a[kind.name], b[kind.name], match_ids=match_ids, same_cluster=same_cluster, secrets=secrets)
+        for kind in KINDS
     ]
     found = _found(spark, compared, limit)
     return [_added_up(one, found.get(number, []), limit) for number, one in enumerate(compared)]
 
 
 def _added_up(compared: _Compared, parts: Sequence[Mapping[str, Any]], limit: int) -> Differences:
+    told = compared.secrets.told if compared.secrets is not None else dict
     first = sorted((row for part in parts for row in part["first"]), key=lambda row: _order(row["key"].values()))
     by_field = {name: sum(part["by_field"][name] for part in parts) for name in sorted(compared.fields)}
     return Differences(
@@ -98,7 +104,7 @@ def _added_up(compared: _Compared, parts: Sequence[Mapping[str, Any]], limit: in
         compared.fields,
         {change: sum(part["counts"][change] for part in parts) for change in CHANGES},
         {name: count for name, count in by_field.items() if count},
-        [line for row in first[:limit] for line in _lines(row)],
+        [told(line) for row in first[:limit] for line in _lines(row)],
     )
 
 
@@ -162,6 +168,8 @@ def _tasks(compared: Sequence[_Compared]) -> list[list[tuple[int, int, Rows]]]:
 
 def _read(kind: int, side: int, rows: Rows, compared: _Compared, places: int) -> pa.RecordBatch:
     table = rows.read(compared.columns)
+    if compared.secrets is not None:
+        table = compared.secrets.hidden(table)
     cells = [to_bytes(table)] if places == 1 else shared_out(table, _places(table, compared.key, places), places)
     columns = [
         pa.array(range(places), pa.int32()),

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from quorate.metadata_log.records.hidden_values import HIDDEN
 from quorate.pipeline.comparing.report import Differences
+from quorate.pipeline.comparing.secrets import SHOWN_SECRETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +59,28 @@ ENTRY_KINDS: Final = (
 OF_TABLES: Final = ("TOPIC_RECORD", "REGISTER_BROKER_RECORD", "CONFIG_RECORD")
 
 _SECRET: Final = "secret"
-_SHOWN_SECRETS: Final = ("one", "another")
 
 #: By type and key of an entry its fields.
 _Entries = dict[tuple[str, ...], dict[str, str]]
 
 
 def entry_differences(
-    kind: EntryKind, a: Iterable[Mapping[str, str]], b: Iterable[Mapping[str, str]], *, own: bool, limit: int
+    kind: EntryKind,
+    a: Iterable[Mapping[str, str]],
+    b: Iterable[Mapping[str, str]],
+    *,
+    own: bool,
+    limit: int,
+    hidden: bool = False,
 ) -> Differences:
     """Compare the entries of one kind.
 
     Args:
         a, b: rows of tables of entries: ``kind``, and ``data`` as JSON. own: whether what a cluster makes up for itself
-            is compared. limit: so many differing entries are told one by one.
+            is compared. limit: so many differing entries are told one by one. hidden: a side hides secrets, which are
+            then not compared.
     """
-    left, right = _read(kind, a), _read(kind, b)
+    left, right = _read(kind, a, hidden=hidden), _read(kind, b, hidden=hidden)
     left_out = frozenset() if own else kind.own
     changed = {
         key: [name for name in before if name not in left_out and before[name] != right[key].get(name)]
@@ -91,7 +99,7 @@ def entry_differences(
         if changes[key] != "changed":
             lines.append({"key": where, "change": changes[key], "field": None, "old": None, "new": None})
         for name in changed.get(key, ()):
-            old, new = _SHOWN_SECRETS if name == _SECRET else (left[key][name], right[key].get(name))
+            old, new = SHOWN_SECRETS if name == _SECRET else (left[key][name], right[key].get(name))
             lines.append({"key": where, "change": "changed", "field": name, "old": old, "new": new})
     fields = sorted({name for entries in (left, right) for entry in entries.values() for name in entry} - left_out)
     return Differences(
@@ -105,7 +113,7 @@ def entry_differences(
     )
 
 
-def _read(kind: EntryKind, rows: Iterable[Mapping[str, str]]) -> _Entries:
+def _read(kind: EntryKind, rows: Iterable[Mapping[str, str]], *, hidden: bool) -> _Entries:
     found: _Entries = {}
     for row in rows:
         if row["kind"] in kind.records:
@@ -113,7 +121,7 @@ def _read(kind: EntryKind, rows: Iterable[Mapping[str, str]]) -> _Entries:
             key = tuple(_text(data.pop(name)) for name in kind.key) or (row["kind"],)
             secret = {name: data.pop(name) for name in sorted(kind.secret)}
             fields = {name: _text(value) for name, value in data.items() if name not in kind.ignored}
-            found[key] = fields | ({_SECRET: _text(secret)} if secret else {})
+            found[key] = fields | ({_SECRET: HIDDEN if hidden else _text(secret)} if secret else {})
     return found
 
 

@@ -23,6 +23,9 @@ class Kind:
     own: frozenset[str] = frozenset()
 
 
+#: The kind of which some values may be secrets.
+CONFIGS: Final = "configs"
+
 KINDS: Final = (
     Kind("topics", ("topic",), ("topic_id",), own=frozenset({"topic_id"})),
     Kind(
@@ -39,7 +42,7 @@ KINDS: Final = (
         sets=frozenset({"log_dirs", "cordoned_log_dirs", "features"}),
         own=frozenset({"broker_epoch", "incarnation_id", "log_dirs", "cordoned_log_dirs"}),
     ),
-    Kind("configs", ("resource_type", "resource", "name"), ("resource_type", "resource", "name")),
+    Kind(CONFIGS, ("resource_type", "resource", "name"), ("resource_type", "resource", "name")),
 )
 
 #: Says whose row it is, never what it says.

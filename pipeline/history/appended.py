@@ -100,6 +100,16 @@ class AppendedTables:
         """The history that the tables hold, by cluster."""
         return {one["cluster_id"]: ClusterRead.from_json(one) for one in self._manifest["clusters"]}
 
+    def require_secrets(self, *, hidden: bool) -> None:
+        """Refuse to mix values that are hidden with values that are not.
+
+        Raises:
+            NotAppendable: the tables hide secrets and are to show them, or the other way round.
+        """
+        if self._manifest.get("hides_secrets", False) is not hidden:
+            kind, do = ("shown", "with --show-secrets") if hidden else ("hidden", "without --show-secrets")
+            raise NotAppendable(f"{self._out}: secrets are {kind} in these tables: go on {do}, or make them again")
+
     def state_of(self, cluster: ClusterRead) -> str:
         """The file with a cluster's state where its history ends."""
         assert cluster.resume is not None

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.hidden_values import IsSecret, no_secrets, shown_value
 from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.catalogue import Catalogue
 from quorate.pipeline.fold.timeline import BASE_OFFSET, Located
@@ -121,8 +122,13 @@ class CatalogueVersions:
         elif isinstance(record, r.ConfigRecord):
             _put_config(record, place, self.configs)
 
-    def tables(self, cluster_id: str) -> dict[str, pa.Table]:
-        """The tables of brokers, topics and configs, each in the order in which versions begin."""
+    def tables(self, cluster_id: str, is_secret: IsSecret = no_secrets) -> dict[str, pa.Table]:
+        """The tables of brokers, topics and configs, each in the order in which versions begin.
+
+        A config that may be a secret has all its versions, and `(hidden)` in each.
+        """
+        for row in self.configs.rows:
+            row["value"] = shown_value(row["resource_type"], row["name"], row["value"], is_secret)
         return {
             "broker_versions": _table(self.brokers, BROKER_VERSIONS, cluster_id),
             "topic_versions": _table(self.topics, TOPIC_VERSIONS, cluster_id),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.records.hidden_values import IsSecret, no_secrets
 from quorate.metadata_log.records.records import SnapshotHeaderRecord
 from quorate.pipeline.files.inputs import InputCluster, InputError, InputFile
 from quorate.pipeline.files.ranges import RANGE_BYTES, Task, all_ranges, plan_checkpoint, plan_log, task_to_json
@@ -29,6 +30,7 @@ class HistoryOptions:
         several clusters. table_format: of the tables. append: what is there is gone on with; of a node's own log only
         what is committed is read, as the rest may be another one the next time. range_bytes: of log in a task.
         bucket_bytes: of log in a bucket; what a worker holds at once follows from it.
+        is_secret: which configs are hidden in the tables.
     """
 
     end_offset: int | None = None
@@ -38,6 +40,7 @@ class HistoryOptions:
     append: bool = False
     range_bytes: int = RANGE_BYTES
     bucket_bytes: int = BUCKET_BYTES
+    is_secret: IsSecret = no_secrets
 
 
 class HeldTables(Protocol):
@@ -84,6 +87,8 @@ class HistoryPlan:
     #: The number of a task's cluster, and the task as JSON, or as ``held.held_tasks`` names it; those of what a cluster
     #: begins with come first.
     tasks: list[tuple[int, str]]
+    #: Which configs are hidden in the tables.
+    is_secret: IsSecret = no_secrets
 
     @classmethod
     def of(
@@ -102,7 +107,7 @@ class HistoryPlan:
         Raises:
             QuorateError: of the one cluster that there may be.
         """
-        plan = cls([], [], [])
+        plan = cls([], [], [], options.is_secret)
         held = {} if tables is None else tables.held
         for cluster in clusters:
             try:

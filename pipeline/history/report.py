@@ -27,6 +27,8 @@ class HistoryReport:
     worker_mb_max: int
     #: By cluster, or path where that is not known: why nothing of it is in the tables. Only of several clusters.
     failed: dict[str, str] = field(default_factory=dict)
+    #: Whether configs that may be secrets are hidden in the tables.
+    hides_secrets: bool = False
     #: By cluster, for a page; not in the manifest.
     counts: dict[str, HistoryCounts] = field(default_factory=dict)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from quorate.metadata_log.records.hidden_values import ALL_CONFIGS, IsSecret
 from quorate.pipeline.errors import BadSetting, PipelineError, WorkerError
 from quorate.pipeline.failures import translated
 from quorate.pipeline.files.archives import FileLocation, Form, open_place, read_fully
@@ -50,7 +51,8 @@ class AuditOptions:
     Attributes:
         at: offset up to which the log is read; None = its end. cluster_id: as ``inputs.find_inputs`` takes it.
         task_bytes: of log in one task. digests: that others computed, by offset. replay: whose digest counts where
-            nobody else's does; None = nobody's.
+            nobody else's does; None = nobody's. is_secret: which configs are hidden in what is told, as
+            credentials are; by itself all.
     """
 
     at: int | None = None
@@ -58,6 +60,7 @@ class AuditOptions:
     task_bytes: int = TASK_BYTES
     digests: Mapping[int, str] = field(default_factory=dict)
     replay: OtherReplay | None = None
+    is_secret: IsSecret = ALL_CONFIGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ def audit_cluster(
     if not comparisons and not found.problems:
         remedy = "give a metadata directory, or the checkpoints with the segments"
         raise PipelineError(f"{paths[0]}: there is nothing to compare the state with: {remedy}")
-    problems = [*found.problems, *_explained(spark, cluster, plan, comparisons, options.replay)]
+    problems = [*found.problems, *_explained(spark, cluster, plan, comparisons, options)]
     return AuditResult(
         cluster.cluster_id,
         base,
@@ -301,7 +304,7 @@ def _explained(
     cluster: InputCluster,
     plan: FoldPlan,
     comparisons: list[DigestComparison],
-    replay: OtherReplay | None,
+    options: AuditOptions,
 ) -> Iterator[Problem]:
     """The first difference where a digest differs. Of a digest that was given there is no state to look into."""
     wrong = [one for one in comparisons if not one.holds and one.found is not None and one.source != "given"]
@@ -309,13 +312,13 @@ def _explained(
         return
     first = min(wrong, key=lambda one: (one.offset, one.source))
     ours = folded_state(spark, plan, first.offset)
-    if first.source == "replay" and replay is not None:
-        theirs = _replayed_state(replay, first.name, first.offset)
+    if first.source == "replay" and options.replay is not None:
+        theirs = _replayed_state(options.replay, first.name, first.offset)
     else:
         file = next(file for file in cluster.checkpoints if file.name == first.name)
         tasks = [fold_task(task, EVERYTHING, ())[0] for task in plan_checkpoint(cluster, file)]
         theirs = state_at(tasks, first.offset)
-    yield first_difference(ours, theirs, first.offset, f"{first.source} {first.name}")
+    yield first_difference(ours, theirs, first.offset, f"{first.source} {first.name}", options.is_secret)
 
 
 def _replayed_state(replay: OtherReplay, path: str, offset: int) -> FoldedState:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -79,6 +79,8 @@ class ComparedSide:
     tables: dict[str, Rows]
     #: Rows of the table of entries that are in no other; None where there is no such table.
     entries: list[Mapping[str, str]] | None
+    #: Whether secrets are hidden in what it is read from.
+    hides_secrets: bool
 
 
 def state_of(spark: SparkSession, asked: RequestedSide, scratch: Path, option: str) -> ComparedSide:
@@ -155,7 +157,7 @@ def _of_tables(
     with _readable(directory):
         entries = read_table(f"{directory}/{_ENTRIES}", ("kind", "data"), is_other).to_pylist()
     said = f"offset {offset}" if at in (None, f"offset {offset}") else f"{at}, offset {offset}"
-    return ComparedSide(asked.path, chosen, said, tables, entries)
+    return ComparedSide(asked.path, chosen, said, tables, entries, bool(manifest.get("hides_secrets", False)))
 
 
 # --- tables of a history -----------------------------------------------------------------------------
@@ -170,7 +172,8 @@ def _of_history(spark: SparkSession, asked: RequestedSide, option: str) -> Compa
     chosen = chosen_cluster(directory, bases, asked.cluster_id, option)
     _require_moment(directory, at, bases[chosen], chosen)
     tables = {kind: _rows(directory, name, chosen, at) for kind, name in _TABLES.items()}
-    return ComparedSide(directory, chosen, str(at), tables, None)
+    hides_secrets = bool(_manifest(directory).get("hides_secrets", False))
+    return ComparedSide(directory, chosen, str(at), tables, None, hides_secrets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,14 @@ def _require_moment(directory: str, at: ComparedMoment, base: _Base, cluster_id:
 def _end_of(directory: str, cluster_id: str) -> int:
     """The offset (exclusive) up to which a history goes."""
     try:
-        clusters = json.loads(read(f"{directory}/{MANIFEST}"))["clusters"]
+        clusters = _manifest(directory)["clusters"]
         return next(int(one["end_offset"]) for one in clusters if one["cluster_id"] == cluster_id)
-    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise NoState(f"{directory}: its {MANIFEST} does not tell where it ends; make the tables again") from error
+
+
+def _manifest(directory: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(read(f"{directory}/{MANIFEST}")))
+    except (OSError, ValueError, TypeError) as error:
+        raise NoState(f"{directory}: its {MANIFEST} cannot be read ({error}); make the tables again") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -12,6 +13,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from quorate.metadata_log.ids import Uuid
+from quorate.metadata_log.records.hidden_values import IsSecret, shown_data
+from quorate.metadata_log.records.json_form import json_type
+from quorate.metadata_log.records.records import Record
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.catalogue import Catalogue
 from quorate.pipeline.fold.cells import join, state_cell
 from quorate.pipeline.fold.compose import compose
@@ -48,11 +53,11 @@ def folded_state(spark: SparkSession, plan: FoldPlan, moment: int) -> FoldedStat
     return FoldedState(partitions, replayed(others))
 
 
-def first_difference(ours: FoldedState, theirs: FoldedState, moment: int, whose: str) -> Problem:
+def first_difference(ours: FoldedState, theirs: FoldedState, moment: int, whose: str, is_secret: IsSecret) -> Problem:
     """The difference that was changed first in the log; one that is only in the other state was changed before the
-    moment.
+    moment. Secrets in it are hidden.
     """
-    entries = _entries(ours.catalogue, theirs.catalogue, moment, whose)
+    entries = _entries(ours.catalogue, theirs.catalogue, moment, whose, is_secret)
     found = chain(_partitions(ours, theirs, moment, whose), entries)
     unknown = Problem(moment, f"the digest is not that of {whose}, though no entry differs")
     return min(found, key=lambda problem: problem.offset, default=unknown)
@@ -103,10 +108,18 @@ def _differing(mine: dict[str, Any] | None, other: dict[str, Any] | None) -> str
     return ", ".join(f"{name} is {mine[name]}, there {other[name]}" for name in names)
 
 
-def _entries(ours: Catalogue, theirs: Catalogue, moment: int, whose: str) -> list[Problem]:
+def _entries(ours: Catalogue, theirs: Catalogue, moment: int, whose: str, is_secret: IsSecret) -> list[Problem]:
     mine, other = ({canonical_value(record): record for record in _all(state)} for state in (ours, theirs))
-    found = [Problem(moment, f"not in {whose}: {mine[value]}") for value in mine.keys() - other.keys()]
-    return found + [Problem(moment, f"only in {whose}: {other[value]}") for value in other.keys() - mine.keys()]
+    lacking = [mine[value] for value in mine.keys() - other.keys()]
+    added = [other[value] for value in other.keys() - mine.keys()]
+    found = [Problem(moment, f"not in {whose}: {_told(record, is_secret)}") for record in lacking]
+    return found + [Problem(moment, f"only in {whose}: {_told(record, is_secret)}") for record in added]
+
+
+def _told(record: Record, is_secret: IsSecret) -> str:
+    """A record as `log dump` shows it."""
+    data = shown_data(record, SCHEMA_OF_CLASS[type(record)].versions.last, is_secret)
+    return f"{json_type(record)} {json.dumps(data, ensure_ascii=False)}"
 
 
 def _all(state: Catalogue) -> list[Any]:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.records.hidden_values import IsSecret, hides
 from quorate.pipeline.errors import BadSetting, error_from_json, error_to_json
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.ranges import task_from_json
@@ -84,6 +85,7 @@ def make_history(spark: SparkSession, paths: Sequence[str], out: str | Path, opt
         raise BadSetting(f"offset {options.end_offset} means nothing for several clusters ({ids}): give one's paths")
     if options.append and holds_something(str(out)):
         with AppendedTables(out) as tables:
+            tables.require_secrets(hidden=hides(options.is_secret))
             plan = HistoryPlan.of(clusters, options, refused, tables)
             report = _made(spark, plan, refused, tables.staging, States(clusters, tables.staging, tables.run))
             report = replace(report, seconds=round(time.monotonic() - started, 2))
@@ -114,7 +116,7 @@ def _made(
     failed = _failed(plan, rows, refused)
     _remove(directory, plan, failed)
     good = [row for row in rows if plan.clusters[row.cluster].cluster_id not in failed]
-    report = replace(_report(plan, good, use), failed=failed)
+    report = replace(_report(plan, good, use), failed=failed, hides_secrets=hides(plan.is_secret))
     if states is None:
         return report
     ends = {plan.clusters[row.cluster].cluster_id: row for row in good if row.name == _READ and row.state is not None}
@@ -251,7 +253,7 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: HistoryPlan, directory: st
     end_offset = max(cells["end_offset"].to_pylist())
     try:
         timeline = Timeline(decode_rare(cells["rare"].to_pylist()), max(end_offset, cluster.first_offset))
-        tables, state = _versions(cells, timeline, cluster, bucket, clock)
+        tables, state = _versions(cells, timeline, cluster, bucket, clock, plan.is_secret)
     except QuorateError as error:
         return _result_batch([(number, _ERROR, 0, 0, 0, error_to_json(error), None)])
     written = {name: write_days(table, directory, name, part_name(bucket)) for name, table in tables.items()}
@@ -263,7 +265,12 @@ def _write_bucket(cells: pa.Table, bucket: int, plan: HistoryPlan, directory: st
 
 
 def _versions(
-    cells: pa.Table, timeline: Timeline, cluster: ClusterHistoryPlan, bucket: int, clock: Clock
+    cells: pa.Table,
+    timeline: Timeline,
+    cluster: ClusterHistoryPlan,
+    bucket: int,
+    clock: Clock,
+    is_secret: IsSecret,
 ) -> tuple[dict[str, pa.Table], bytes | None]:
     """A bucket's tables, or their changes; and from the first bucket the state at the end, but for partitions."""
     rows = decode_tables(cells["mass"].to_pylist())
@@ -272,7 +279,7 @@ def _versions(
     state = None
     if bucket == cluster.buckets.start:
         catalogue = CatalogueVersions.of(timeline, cluster.base)
-        tables |= catalogue.tables(cluster.cluster_id)
+        tables |= catalogue.tables(cluster.cluster_id, is_secret)
         state = encode_rare(catalogue.state())
     if cluster.held is not None:
         tables = {name: changes_of(table) for name, table in tables.items()}

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from quorate.metadata_log.errors import StorageError
+from quorate.metadata_log.records.hidden_values import IsSecret, hides, no_secrets
 from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.files.inputs import InputCluster, find_inputs
 from quorate.pipeline.files.ranges import plan_log
@@ -45,7 +46,8 @@ class ReplayOptions:
         at: offset; the state before it. time: milliseconds since 1970; the state after the last batch not later.
             None for both: the end of the log. base: tables that an earlier replay wrote, to begin with; None = the
             newest checkpoint, or offset 0. cluster_id: as ``inputs.find_inputs`` takes it.
-            table_format: of the tables.
+            table_format: of the tables. is_secret: which configs are hidden in the tables, and credentials with them;
+            what is hidden is in the digest all the same.
     """
 
     at: int | None = None
@@ -54,6 +56,7 @@ class ReplayOptions:
     cluster_id: str | None = None
     table_format: TableFormat = TableFormat.PARQUET
     task_bytes: int = TASK_BYTES
+    is_secret: IsSecret = no_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class ReplayResult:
     base_offset: int
     #: Read behind the base.
     records: int
+    #: Whether secrets are hidden in the tables, which no state can be made of then.
+    hides_secrets: bool
     #: By table.
     rows: dict[str, int]
     #: Processor seconds of the workers by what they did, and of the worker that took most, MB.
@@ -93,7 +98,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: str | Path, options: 
         base, name, tables = _base(cluster, at, options.base)
         plan = plan_fold(cluster, base, [moment], end=at, task_bytes=options.task_bytes, tables=tables)
         use = WorkerUse(spark)
-        rows = _written(spark, plan, cluster.cluster_id, moment, directory.staging, use)
+        rows = _written(spark, plan, cluster.cluster_id, moment, directory.staging, use, options.is_secret)
         counts = next((ReadCounts(**json.loads(row.counts)) for row in rows if row.counts), ReadCounts())
         end = max(counts.end_offset, base.first_offset)
         if at is not None and end < at:
@@ -113,6 +118,7 @@ def replay(spark: SparkSession, paths: Sequence[str], out: str | Path, options: 
             name,
             base.first_offset,
             counts.records,
+            hides(options.is_secret),
             {table: one.rows for table, one in written.items()},
             use.processor_seconds,
             use.mb_max,
@@ -132,6 +138,11 @@ def _base(cluster: InputCluster, at: int | None, given: str | Path | None) -> tu
         raise PipelineError(
             f"{tables}: the tables are of cluster {manifest['cluster_id']}, the log of {cluster.cluster_id}; "
             "give the tables of the same cluster"
+        )
+    if manifest.get("hides_secrets", False):
+        raise PipelineError(
+            f"{tables}: secrets are hidden in these tables, so no state can be made of them; "
+            "replay without --base, or give tables that were written with --show-secrets"
         )
     if at is not None and at < offset:
         raise PipelineError(f"{tables}: the tables are the state at {offset}, after {at}; replay without a base")
@@ -171,7 +182,13 @@ def offset_at_time(cluster: InputCluster, time: int) -> int:
 
 
 def _written(
-    spark: SparkSession, plan: FoldPlan, cluster_id: str, moment: int, directory: str, use: WorkerUse
+    spark: SparkSession,
+    plan: FoldPlan,
+    cluster_id: str,
+    moment: int,
+    directory: str,
+    use: WorkerUse,
+    is_secret: IsSecret,
 ) -> list[Any]:
     def of_bucket(elements: Elements, records: list[Located]) -> pa.Table:
         transactions = Transactions.of(located for located in records if located.offset < moment)
@@ -186,7 +203,7 @@ def _written(
     def of_others(records: list[Located], counts: list[ReadCounts]) -> pa.Table:
         transactions = Transactions.of(located for located in records if located.offset < moment)
         catalogue = replayed(transactions.counted(records, moment))
-        written = _write(directory, "0", catalogue_tables(catalogue, cluster_id))
+        written = _write(directory, "0", catalogue_tables(catalogue, cluster_id, is_secret))
         joined = joined_counts(sorted(counts, key=lambda part: part.first_offset))
         return _row(catalogue_leaves(catalogue), written, json.dumps(asdict(joined)))
 

@@ -1,7 +1,7 @@
 """A state as tables, and back: what ``replay`` writes, and what a later replay begins with.
 
 ``partitions``, ``topics``, ``brokers`` and ``configs`` are for questions. ``entries`` has every record of the state
-that is no partition's, as JSON: with ``partitions`` it is the whole state.
+that is no partition's, as JSON: with ``partitions`` it is the whole state, unless secrets are hidden in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from quorate.metadata_log.batches.runs import ByteColumn
 from quorate.metadata_log.ids import uuid_from_text, uuid_text
-from quorate.metadata_log.records.json_form import json_type, record_data, record_from_data
+from quorate.metadata_log.records.hidden_values import IsSecret, shown_data, shown_value
+from quorate.metadata_log.records.json_form import json_type, record_from_data
 from quorate.metadata_log.records.records import Record
 from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.pipeline.fold.catalogue import Catalogue
@@ -115,8 +116,8 @@ def _uuids(texts: pa.Array) -> ByteColumn:
 # --- the rest ----------------------------------------------------------------------------------------
 
 
-def catalogue_tables(catalogue: Catalogue, cluster_id: str) -> dict[str, pa.Table]:
-    """All tables but that of partitions."""
+def catalogue_tables(catalogue: Catalogue, cluster_id: str, is_secret: IsSecret) -> dict[str, pa.Table]:
+    """All tables but that of partitions, with `(hidden)` in the place of secrets."""
     rows: dict[str, list[dict[str, Any]]] = {
         "topics": [{"topic_id": uuid_text(topic.topic_id), "topic": topic.name} for topic in catalogue.topics.values()],
         "brokers": [_broker(broker) for broker in catalogue.brokers.values()],
@@ -125,12 +126,12 @@ def catalogue_tables(catalogue: Catalogue, cluster_id: str) -> dict[str, pa.Tabl
                 "resource_type": config.resource_type,
                 "resource": config.resource_name,
                 "name": config.name,
-                "value": config.value,
+                "value": shown_value(config.resource_type, config.name, config.value, is_secret),
             }
             for configs in catalogue.configs.values()
             for config in configs.values()
         ],
-        "entries": [_entry(record) for record in (*catalogue.topics.values(), *catalogue.entries())],
+        "entries": [_entry(record, is_secret) for record in (*catalogue.topics.values(), *catalogue.entries())],
     }
     return {
         name: pa.Table.from_pylist([{"cluster_id": cluster_id, **row} for row in found], TABLES[name])
@@ -156,9 +157,9 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _entry(record: Record) -> dict[str, Any]:
+def _entry(record: Record, is_secret: IsSecret) -> dict[str, Any]:
     version = SCHEMA_OF_CLASS[type(record)].versions.last
-    data = json.dumps(record_data(record, version), ensure_ascii=False, sort_keys=True)
+    data = json.dumps(shown_data(record, version, is_secret), ensure_ascii=False, sort_keys=True)
     return {"kind": json_type(record), "version": version, "data": data}
 
 

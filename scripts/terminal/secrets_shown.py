@@ -22,6 +22,6 @@ def secrets_rule(*, show_secrets: bool) -> IsSecret:
     if show_secrets:
         return no_secrets
     # Looking into a file for no secrets waits for less.
-    from quorate.controller.configs.resources import is_sensitive
+    from quorate.controller.configs.resources import SHOWN_NAMES
 
-    return is_sensitive
+    return SHOWN_NAMES

@@ -8,13 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from quorate.controller.configs.resources import SHOWN_NAMES
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.ids import uuid_text
+from quorate.pipeline.comparing.rows import ComparedMoment
 from quorate.pipeline.errors import PipelineError
+from quorate.pipeline.jobs.compare import compare
+from quorate.pipeline.jobs.compared_sides import RequestedSide
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
 from quorate.pipeline.jobs.replay_page import replay_page
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
+from tests.secret_records import SECRETS, write_secret_records
 
 
 def test_state_of_captured_cluster_and_the_next_one_from_it(
@@ -73,3 +78,21 @@ def test_what_cannot_be_replayed_leaves_no_tables(spark: SparkSession, kafka_dat
     (out / "something").touch()
     with pytest.raises(StorageError, match="holds something already"):
         replay(spark, [directory], out, ReplayOptions())
+
+
+def test_tables_without_secrets_have_the_digest_of_the_state_and_are_no_base(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "log").mkdir()
+    log = write_secret_records(tmp_path / "log")
+    out = tmp_path / "out"
+    result = replay(spark, [str(log)], out, ReplayOptions(cluster_id="c", is_secret=SHOWN_NAMES))
+
+    assert result.digest == digest_image(load_image(log)).text
+    rows = [pq.read_table(out / name).to_pylist() for name in ("configs", "entries")]
+    assert "(hidden)" in str(rows)
+    assert not [secret for secret in SECRETS if secret in str(rows)]
+    with pytest.raises(PipelineError, match=r"secrets are hidden in these tables.*--show-secrets"):
+        replay(spark, [str(log)], tmp_path / "later", ReplayOptions(cluster_id="c", base=out))
+    sides = (RequestedSide(str(log), ComparedMoment(), "c"), RequestedSide(str(out), ComparedMoment()))
+    assert compare(spark, *sides, match_ids=False, limit=9, is_secret=SHOWN_NAMES).is_equal

@@ -13,6 +13,7 @@ from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.uris import local
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, workers_line
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.secrets_shown import secrets_rule
 
 if TYPE_CHECKING:
     from quorate.pipeline.certificate import SigningKey
@@ -82,7 +83,8 @@ def audit(
         raise BadSetting("--at, --digests and --html are of one audit, and --mixed is for several: leave one out")
     key = load_signing_key(sign_key) if sign_key is not None else None
     given = read_digests(digests) if digests is not None else {}
-    options = AuditOptions(at, cluster_id, task_bytes, given, controllers_replay)
+    is_secret = secrets_rule(show_secrets=False)
+    options = AuditOptions(at, cluster_id, task_bytes, given, controllers_replay, is_secret)
     if mixed:
         has_passed = _audit_all(run, paths, options, key, certificate)
     else:

@@ -9,6 +9,7 @@ import typer
 from quorate.pipeline.files.storage import checked
 from quorate.scripts.cli.pipeline_jobs.running import Html, JobRun
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.secrets_shown import secrets_rule
 
 A = Annotated[
     str,
@@ -53,8 +54,9 @@ def compare(
 ) -> None:
     """Compare two clusters, or two moments of one: topics, partitions, brokers, configs, field by field.
 
-    Quotas, ACLs, credentials (never what they are), tokens, features and the quorum too, unless a side is tables of
-    history, which do not hold them.
+    Quotas, ACLs, credentials, tokens, features and the quorum too, unless a side is tables of history, which do not
+    hold them. Of credentials, and of configs that may be secrets, it is told that they differ, never what they are;
+    where a side's tables hide them, they are not compared.
 
     Example: quorate pipeline compare var/controller-1 --at-a 10996 --at-b 2026-11-21T00:16:00Z
     """
@@ -67,7 +69,9 @@ def compare(
         b, cluster_b = a, cluster_b or cluster_a
     asked = (RequestedSide(a, moment(at_a), cluster_a), RequestedSide(b, moment(at_b), cluster_b))
     with run.session("compare", hands_on=True) as spark:
-        found = compare_states(spark, *asked, match_ids=match_ids, limit=limit)
+        found = compare_states(
+            spark, *asked, match_ids=match_ids, limit=limit, is_secret=secrets_rule(show_secrets=False)
+        )
     matched_by = "id" if match_ids else "name"
     if html is not None:
         compare_page(found.a, found.b, found.kinds, found.not_compared).write(html)

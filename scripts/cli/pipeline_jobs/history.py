@@ -12,6 +12,7 @@ from quorate.pipeline.files.storage import checked
 from quorate.pipeline.tables.table_format import TableFormat
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, WrittenAs, workers_line
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 
 if TYPE_CHECKING:
     from quorate.pipeline.history.report import HistoryReport
@@ -52,13 +53,15 @@ def history(
     bucket_mb: BucketMb = 64,
     table_format: WrittenAs = TableFormat.PARQUET,
     append: Append = False,
+    show_secrets: ShowSecrets = False,
     html: Html = None,
 ) -> None:
     """Write every version of every partition, broker, topic and config, with when it began and ended, as Parquet.
 
     The tables are partitioned by day; with --mixed they hold several clusters. What was aborted, or never committed,
     is no history. Nothing of the tables is to be seen before all of it is written. Of several clusters one that fails
-    is left out and named, and the exit code is 1.
+    is left out and named, and the exit code is 1. Configs that may be secrets have all their versions, and `(hidden)`
+    in the place of values.
 
     With --append the same command, run every day, leaves the tables that one run over everything would have made. It
     reads the log from where the tables end, of each cluster; a gap, or another log than theirs, is an error.
@@ -80,6 +83,7 @@ def history(
         table_format=table_format,
         append=append,
         bucket_bytes=bucket_mb * 2**20,
+        is_secret=secrets_rule(show_secrets=show_secrets),
     )
     with run.session("history", hands_on=True) as spark:
         report = make_history(spark, paths, out, options)

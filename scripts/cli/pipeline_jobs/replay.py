@@ -10,6 +10,7 @@ import typer
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.tables.table_format import TableFormat
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, WrittenAs, workers_line
+from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 
 if TYPE_CHECKING:
     from quorate.pipeline.jobs.replay import ReplayResult
@@ -41,12 +42,14 @@ def replay(
         str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
     ] = None,
     table_format: WrittenAs = TableFormat.PARQUET,
+    show_secrets: ShowSecrets = False,
     html: Html = None,
 ) -> None:
     """Write the state of a cluster at an offset or a time, as Parquet: partitions, topics, brokers, configs, entries.
 
     Begins with the newest checkpoint before the moment, with --base, or with the first record. Inside a transaction
-    the state is the one before it. Nothing of the tables is to be seen before all of it is written.
+    the state is the one before it. Salts and keys of SCRAM users, and configs that may be secrets, are `(hidden)`;
+    tables that are to be a --base take --show-secrets. Nothing of the tables is to be seen before all of it is written.
 
     Example: quorate pipeline replay var/controller-1 --time 2026-01-05T14:00:00 --out /tmp/state
     """
@@ -58,7 +61,8 @@ def replay(
 
     time_ms = None if time is None else int(time.replace(tzinfo=UTC).timestamp() * 1000)
     table_format.require_writer(out)
-    options = ReplayOptions(at, time_ms, base, cluster_id, table_format)
+    is_secret = secrets_rule(show_secrets=show_secrets)
+    options = ReplayOptions(at, time_ms, base, cluster_id, table_format, is_secret=is_secret)
     with run.session("replay", hands_on=True) as spark:
         result = run_replay(spark, paths, out, options)
         if html is not None:

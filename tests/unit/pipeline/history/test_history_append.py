@@ -50,6 +50,14 @@ def require_same(parts: Path, whole: Path) -> None:
         assert in_order(read_table(str(parts / name), schema.names), name).equals(expected[name])
 
 
+def test_tables_that_show_secrets_are_not_gone_on_with_as_such_that_hide_them(tmp_path: Path) -> None:
+    append_history([KAFKA / "dynamic-small" / "m1" / "log"], tmp_path, end=31)
+    with AppendedTables(tmp_path) as tables:
+        tables.require_secrets(hidden=False)
+        with pytest.raises(NotAppendable, match="secrets are shown in these tables: go on with --show-secrets"):
+            tables.require_secrets(hidden=True)
+
+
 @pytest.mark.parametrize(
     ("log", "cuts"),
     [
