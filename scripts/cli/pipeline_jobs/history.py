@@ -39,6 +39,11 @@ BucketMb = Annotated[
 ]
 
 
+ClusterId = Annotated[
+    str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell whose they are.")
+]
+
+
 def history(
     run: JobRun,
     paths: Inputs,
@@ -46,9 +51,7 @@ def history(
     at: Annotated[
         int | None, typer.Option("--at", min=1, metavar="OFFSET", help="Only records below it; default: all.")
     ] = None,
-    cluster_id: Annotated[
-        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell whose they are.")
-    ] = None,
+    cluster_id: ClusterId = None,
     mixed: Mixed = False,
     bucket_mb: BucketMb = 64,
     table_format: WrittenAs = TableFormat.PARQUET,
@@ -60,8 +63,7 @@ def history(
 
     The tables are partitioned by day; with --mixed they hold several clusters. What was aborted, or never committed,
     is no history. Nothing of the tables is to be seen before all of it is written. Of several clusters one that fails
-    is left out and named, and the exit code is 1. Configs that may be secrets have all their versions, and `(hidden)`
-    in the place of values.
+    is left out and named, and the exit code is 1. Configs that may be secrets have their versions without their values.
 
     With --append the same command, run every day, leaves the tables that one run over everything would have made. It
     reads the log from where the tables end, of each cluster; a gap, or another log than theirs, is an error.

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from quorate.pipeline.jobs.replay import ReplayResult
 
 
+ClusterId = Annotated[str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")]
+
+
 def replay(
     run: JobRun,
     paths: Inputs,
@@ -38,9 +41,7 @@ def replay(
             "--base", metavar="DIR", parser=checked, help="Begin with these tables, which an earlier replay wrote."
         ),
     ] = None,
-    cluster_id: Annotated[
-        str | None, typer.Option("--cluster-id", metavar="ID", help="Of files that do not tell it.")
-    ] = None,
+    cluster_id: ClusterId = None,
     table_format: WrittenAs = TableFormat.PARQUET,
     show_secrets: ShowSecrets = False,
     html: Html = None,

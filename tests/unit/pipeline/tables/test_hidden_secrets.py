@@ -84,10 +84,10 @@ def test_comparison_tells_that_secrets_differ_and_not_what_they_are() -> None:
     key = {"resource_type": 4, "resource": "", "name": "ssl.keystore.password"}
     line = {"key": key, "change": "changed", "field": "value", "old": "secret-a", "new": "secret-b"}
     known = line | {"key": key | {"name": "background.threads"}}
-    secrets = Secrets(SHOWN_NAMES, are_compared=True)
+    rule = Secrets(SHOWN_NAMES, are_compared=True)
 
-    assert (secrets.told(line)["old"], secrets.told(line)["new"]) == ("one", "another")
-    assert secrets.told(known) == known
+    assert (rule.told(line)["old"], rule.told(line)["new"]) == ("one", "another")
+    assert rule.told(known) == known
 
 
 def test_comparison_with_tables_that_hide_secrets_leaves_them_out() -> None:

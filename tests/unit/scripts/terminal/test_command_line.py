@@ -48,6 +48,24 @@ def test_what_is_no_mistake_of_ours_is_a_sentence(
     assert (ended.value.code, capsys.readouterr().err.strip("\n")) == (code, said.strip("\n"))
 
 
+def test_exit_codes_are_those_that_the_page_promises() -> None:
+    """Programs go by them: none is changed, and a new one is told."""
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    told = page[page.index("## Exit codes") :].split("\n\n")[1]
+    of_the_page = {int(number): word for number, word in re.findall(r"(\d+) (\w+)", told)}
+    codes = {value: name for name, value in vars(exit_codes).items() if name.isupper()}
+    assert codes == {
+        0: "DONE",
+        1: "REFUSED",
+        2: "USAGE",
+        3: "UNREACHABLE",
+        4: "OUTCOME_UNKNOWN",
+        70: "FAULT",
+        130: "INTERRUPTED",
+    }
+    assert of_the_page == {0: "done", 1: "refused", 2: "usage", 3: "unreachable", 4: "outcome", 70: "a", 130: "Ctrl"}
+
+
 def launchers() -> dict[str, str]:
     """Those that start a program of ours with typer, by name, and its source."""
     found = {}
