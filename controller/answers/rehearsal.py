@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
 
 from quorate.controller.answers.catching_up import requests_of_leaders
 from quorate.controller.brokers.fencing import (
@@ -26,10 +29,13 @@ from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.engine.head_counters import Elected, elected_by_record, elected_by_run
 from quorate.controller.partitions.alter_partition import decide_alter_partition_columns
+from quorate.controller.partitions.elections import decide_elect_leaders
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     BrokerHeartbeatRequest,
     BrokerRegistrationRequest,
+    ElectionPartitions,
+    ElectLeadersRequest,
     ReassignableTopic,
 )
 from quorate.controller.protocol.brokers import Listener, SupportedFeature
@@ -42,6 +48,7 @@ from quorate.metadata_log.records.records import PartitionChangeRecord, Versione
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table.cluster import BrokerRegistration
+from quorate.snapshots.table.pages import Rows
 
 #: Milliseconds on a clock that nobody reads: sessions begin here.
 _NOW_MS: Final = 0.0
@@ -54,12 +61,14 @@ _CRASHED: Final = -1
 class Rehearsal:
     """One state after the other. An event that is refused changes nothing."""
 
-    def __init__(self, image: MetadataImage, config: ControllerConfig) -> None:
+    def __init__(self, image: MetadataImage, config: ControllerConfig, counted: Rows | None = None) -> None:
+        """``counted``: of mass changes the rows whose elections are counted; None: all."""
         #: The state now.
         self.image = image
         #: The elections so far.
         self.elected = Elected()
-        self._config = config
+        self.config = config
+        self._counted = counted
 
     def broker(self, broker_id: int) -> BrokerRegistration:
         """A broker's registration.
@@ -96,12 +105,12 @@ class Rehearsal:
         """
         silent = {self.broker(broker_id).id for broker_id in broker_ids}
         heartbeats = self._heartbeats(starts_sessions=True)
-        later_ms = _NOW_MS + self._config.session_timeout_ms + 1
+        later_ms = _NOW_MS + self.config.session_timeout_ms + 1
         for broker in self.image.cluster.brokers.values():
             if broker.id not in silent and not broker.is_fenced:
                 heartbeats.note_contact(Session(broker.id, broker.epoch), later_ms)
         while True:
-            decision = decide_fence_stale_broker(self.image, self._config, heartbeats, later_ms)
+            decision = decide_fence_stale_broker(self.image, self.config, heartbeats, later_ms)
             if decision.reply is None:
                 return
             self._write(decision)
@@ -118,10 +127,10 @@ class Rehearsal:
         known = self.broker(broker_id)
         if not known.is_fenced:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"broker {broker_id} runs: only one that is down can be started")
-        request = _registration(known, self._config.cluster_id)
+        request = _registration(known, self.config.cluster_id)
         heartbeats = self._heartbeats(starts_sessions=False)
         end_offset = self.image.provenance.end_offset
-        decision = decide_register_broker(self.image, self._config, heartbeats, request, end_offset, _NOW_MS)
+        decision = decide_register_broker(self.image, self.config, heartbeats, request, end_offset, _NOW_MS)
         self._write(decision)
         self._heard(self._heartbeats(starts_sessions=False), self.broker(broker_id))
 
@@ -145,7 +154,7 @@ class Rehearsal:
             ApiError: what refuses the first one that is refused; none is started then.
         """
         request = AlterPartitionReassignmentsRequest(topics=list(topics))
-        decision = decide_alter_partition_reassignments(self.image, self._config, request)
+        decision = decide_alter_partition_reassignments(self.image, self.config, request)
         for topic in decision.reply.responses:
             for partition in topic.partitions:
                 if partition.error_code is not ErrorCode.NONE:
@@ -157,10 +166,20 @@ class Rehearsal:
         """Let every replica that runs be in sync, as its leader asks for; reassignments complete by that."""
         for broker in sorted(self.image.cluster.brokers.values(), key=lambda one: one.id):
             for asked in requests_of_leaders(self.image, broker.id):
-                self._write(decide_alter_partition_columns(self.image, self._config, broker.id, broker.epoch, asked))
+                self._write(decide_alter_partition_columns(self.image, self.config, broker.id, broker.epoch, asked))
+
+    def elect_uncleanly(self, rows: Rows) -> None:
+        """Elect a leader in partitions that have none, whoever it is, as an operator may ask for."""
+        table, topics = self.image.partitions, self.image.topics.by_id
+        wanted: dict[str, list[int]] = {}
+        for row in rows.tolist():
+            wanted.setdefault(topics[table.topic_id(row)].name, []).append(table.partition_id(row))
+        asked = [ElectionPartitions(topic=name, partitions=numbers) for name, numbers in wanted.items()]
+        request = ElectLeadersRequest(election_type="UNCLEAN", topic_partitions=asked)
+        self._write(decide_elect_leaders(self.image, self.config, request))
 
     def _heartbeats(self, *, starts_sessions: bool) -> BrokerHeartbeats:
-        timeout_ms = self._config.session_timeout_ms
+        timeout_ms = self.config.session_timeout_ms
         return BrokerHeartbeats.of_image(self.image, timeout_ms, _NOW_MS, starts_sessions=starts_sessions)
 
     def _heard(
@@ -178,7 +197,7 @@ class Rehearsal:
             want_shut_down=want_shut_down,
             offline_log_dirs=list(lost),
         )
-        decision = decide_broker_heartbeat(self.image, self._config, heartbeats, request, _NOW_MS)
+        decision = decide_broker_heartbeat(self.image, self.config, heartbeats, request, _NOW_MS)
         self._write(decision)
         apply_heartbeat(heartbeats, request, decision, self.image.provenance.end_offset)
         return decision
@@ -196,12 +215,21 @@ class Rehearsal:
     def _count(self, items: Sequence[BatchItem]) -> None:
         for item in items:
             if isinstance(item, PartitionChangeRun):
-                more = elected_by_run(self.image, item)
+                more = elected_by_run(
+                    self.image, item if self._counted is None else _part(self.image, item, self._counted)
+                )
             elif isinstance(item, VersionedRecord) and isinstance(item.record, PartitionChangeRecord):
                 more = elected_by_record(self.image, item.record)
             else:
                 continue
             self.elected = Elected(*map(sum, zip(self.elected, more, strict=True)))
+
+
+def _part(image: MetadataImage, run: PartitionChangeRun, rows: Rows) -> PartitionChangeRun:
+    """The changes in these rows."""
+    is_in = np.isin(image.partitions.rows_for(run.topic_ids, run.partition_ids), rows)
+    columns: dict[str, Any] = {name: column[is_in] for name, column in run.columns()}
+    return replace(run, **columns)
 
 
 def _registration(known: BrokerRegistration, cluster_id: str) -> BrokerRegistrationRequest:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.controller.api.answer_models import CanStopReply, StopManner, WhatIfReply, WhatIfRequest, WhatIfStep
+from quorate.controller.api.answer_models import (
+    CanStopReply,
+    ExplainReply,
+    StopManner,
+    WhatIfReply,
+    WhatIfRequest,
+    WhatIfStep,
+)
 from quorate.controller.client.access import Read
 
 _CAN_STOP: Final = "/v1/answers/can-stop"
@@ -35,6 +42,18 @@ class AnswerClient:
             ApiError: INVALID_REQUEST, one is no voter, or an old state was asked about.
         """
         return await self._read(_CAN_STOP, CanStopReply, {"controllers": ",".join(map(str, node_ids))})
+
+    async def explain(
+        self, *, topic: str = "", partition: int | None = None, broker: int | None = None, limit: int = 20
+    ) -> ExplainReply:
+        """The things that are wrong, why, and what could be done: in the cluster, a topic, a partition, or on a broker.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; BROKER_ID_NOT_REGISTERED.
+        """
+        named = {"topic": topic or None, "partition": partition, "broker": broker, "limit": limit}
+        given = {name: value for name, value in named.items() if value is not None}
+        return await self._read("/v1/answers/explain", ExplainReply, given)
 
     async def what_if(self, steps: Sequence[WhatIfStep]) -> WhatIfReply:
         """The status before and after these events. They do not happen.

@@ -62,6 +62,9 @@ _COMMANDS: Final = {
     "status": _Command(
         adding.add_status, "Show the verdict on a cluster, its controllers, brokers and offline partitions.", _CLUSTER
     ),
+    "explain": _Command(
+        adding.add_explain, "Tell what is wrong with partitions, which brokers explain it, and what to do.", _CLUSTER
+    ),
     "can-stop": _Command(
         adding.add_can_stop,
         "May these brokers, or these controllers, be stopped? Exit code 0: yes; 1: no, and why.",

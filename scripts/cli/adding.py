@@ -81,6 +81,14 @@ def add_what_if(app: typer.Typer) -> None:
     app.command("what-if")(what_if.what_if)
 
 
+def add_explain(app: typer.Typer) -> None:
+    """Add `explain`."""
+    import_lean_client()
+    from quorate.scripts.cli.answers import explain
+
+    app.command("explain")(explain.explain)
+
+
 def add_broker(app: typer.Typer) -> None:
     """Add `broker`."""
     import_lean_server()

@@ -6,11 +6,14 @@ import asyncio
 from dataclasses import replace
 
 from quorate.controller.answers import can_stop, quorum_margin
+from quorate.controller.answers.explain import Explanation, explain, subject_rows
 from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answer_models import (
     CanStopParameters,
     CanStopReason,
     CanStopReply,
+    ExplainParameters,
+    ExplainReply,
     QuorumMargin,
     WhatIfReply,
     WhatIfRequest,
@@ -79,3 +82,20 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
         before=before,
         after=after.model_copy(update={"elections": elections}),
     )
+
+
+async def explained(call: Call, parameters: ExplainParameters, body: Nothing) -> ExplainReply:
+    image, config = call.node.controller.stable, call.node.config
+    found = await asyncio.to_thread(_explanation, image, config, parameters)
+    return ExplainReply(
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        partitions=found.partitions,
+        symptoms=found.symptoms,
+        remedies=found.remedies,
+    )
+
+
+def _explanation(image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters) -> Explanation:
+    rows = subject_rows(image, parameters.topic, parameters.partition, parameters.broker)
+    return explain(image, config, rows, parameters.limit)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.controller.api.answer_models import CanStopParameters, CanStopReply, WhatIfReply, WhatIfRequest
+from quorate.controller.api.answer_models import (
+    CanStopParameters,
+    CanStopReply,
+    ExplainParameters,
+    ExplainReply,
+    WhatIfReply,
+    WhatIfRequest,
+)
 from quorate.controller.api.models import Nothing, PastViewParameters
 from quorate.controller.http.handlers import answers
 from quorate.controller.http.routing import Route, Serving, route
@@ -23,6 +30,19 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
         reply=CanStopReply,
         serving=Serving.VIEW,
         errors=(400, 404),
+    ),
+    route(
+        "GET",
+        "/v1/answers/explain",
+        "The things that are wrong with partitions, which brokers explain them, and what could be done about it",
+        answers.explained,
+        tag="answers",
+        permission=OnCluster("DESCRIBE"),
+        parameters=ExplainParameters,
+        body=Nothing,
+        reply=ExplainReply,
+        serving=Serving.VIEW,
+        errors=(404,),
     ),
     route(
         "POST",

@@ -6,6 +6,7 @@ Five times as many clusters as here: `scripts/test --hypothesis-profile=long tes
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.controller.answers.can_stop import stop_brokers
+from quorate.controller.answers.explain import explain, subject_rows
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.rehearsal import Rehearsal
 from quorate.controller.api.answer_models import StopManner
@@ -143,3 +145,67 @@ async def _reassigned(rehearsal: Rehearsal, real: RealController, chance: Random
     except ApiError as error:
         code = error.code
     assert await real.reassign(topics) == code
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=CLUSTERS // 2)
+def test_remedies_bring_what_they_say_when_they_are_carried_out_in_their_order(seed: int) -> None:
+    asyncio.run(_remedied(RandomState(seed)))
+
+
+async def _remedied(state: RandomState) -> None:
+    real = RealController(state.records)
+    found = explain(real.image, CONFIG, subject_rows(real.image), limit=0)
+    assert {one.code: one.partitions for one in found.symptoms} == _symptoms(real.image)
+    for symptom in found.symptoms:
+        causes = {(one.code, one.broker): one.partitions for one in symptom.causes}
+        assert causes == _missed(real.image, symptom.code), symptom
+    for remedy in found.remedies:
+        if remedy.code == "START_BROKER" and remedy.broker is not None:
+            offline, elected = suffering(real.image)[0], real.elected
+            await real.start(remedy.broker)
+            assert len(offline) - len(suffering(real.image)[0]) == remedy.led_again
+            last_known = real.elected.last_known - elected.last_known
+            unclean = real.elected.unclean - elected.unclean - last_known
+            told = (remedy.elections.from_eligible, remedy.elections.last_known, remedy.elections.unclean)
+            assert told == (real.elected.from_eligible - elected.from_eligible, last_known, unclean)
+            assert remedy.risk == ("UNCLEAN" if unclean else "LAST_KNOWN_LEADER" if last_known else "NONE")
+
+
+def _symptoms(image: MetadataImage) -> dict[str, int]:
+    """How many partitions are in each, one by one; what nobody is in is left out."""
+    counts = Counter[str]()
+    for topic, _, partition in partitions(image):
+        counts["PARTITIONS_OFFLINE"] += partition.leader == -1
+        counts["PARTITIONS_UNDER_MIN_ISR"] += len(partition.isr) < min_isr(image, topic, partition)
+        counts["PARTITIONS_UNDER_REPLICATED"] += bool(_out(partition) - {*partition.adding_replicas})
+        counts["REASSIGNMENTS_OPEN"] += partition.is_reassigning
+    return {code: count for code, count in counts.items() if count}
+
+
+def _missed(image: MetadataImage, code: str) -> dict[tuple[str, int], int]:
+    """Why and by whom a symptom is explained, with the number of its partitions, one by one."""
+    counts = Counter[tuple[str, int]]()
+    for topic, _, partition in partitions(image):
+        missed: set[int] = set()
+        is_under = len(partition.isr) < min_isr(image, topic, partition)
+        if code == "PARTITIONS_OFFLINE" and partition.leader == -1:
+            missed = {*partition.isr, *partition.elr} or {*partition.last_known_elr} or {*partition.replicas}
+        elif code == "REASSIGNMENTS_OPEN" and partition.is_reassigning:
+            missed = {*partition.adding_replicas} - {*partition.isr}
+        elif code == "PARTITIONS_UNDER_REPLICATED" or (code == "PARTITIONS_UNDER_MIN_ISR" and is_under):
+            missed = _out(partition) - {*partition.adding_replicas}
+        counts.update((_why(image, partition, broker), broker) for broker in missed)
+    return dict(counts)
+
+
+def _why(image: MetadataImage, partition: Partition, broker_id: int) -> str:
+    broker = image.cluster.brokers[broker_id]
+    if broker.is_fenced:
+        return "BROKER_DOWN"
+    directory = dict(zip(partition.replicas, partition.directories, strict=True))[broker_id]
+    return "NOT_CAUGHT_UP" if broker.has_online(directory) else "DIRECTORY_OFFLINE"
+
+
+def _out(partition: Partition) -> set[int]:
+    return {*partition.replicas} - {*partition.isr}

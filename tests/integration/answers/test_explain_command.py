@@ -1,0 +1,117 @@
+"""`quorate explain`: on files of a captured cluster, and against controllers behind real HTTP servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.scripts.terminal import exit_codes
+from tests.integration.commands import alone, terminal
+from tests.integration.http_stage import Bad, stage
+
+M2 = str(Path(__file__).parents[2] / "data" / "kafka" / "static" / "m2" / "log")
+EXPLAIN = "/v1/answers/explain"
+BAD = [
+    Bad("number without topic", "GET", f"{EXPLAIN}?partition=3", None, 400, "INVALID_REQUEST", "name the `topic`"),
+    Bad("two subjects", "GET", f"{EXPLAIN}?broker=3&topic=t", None, 400, "INVALID_REQUEST", "exclude each other"),
+    Bad("no such topic", "GET", f"{EXPLAIN}?topic=t", None, 404, "UNKNOWN_TOPIC_OR_PARTITION", "there is no topic 't'"),
+    Bad("no such broker", "GET", f"{EXPLAIN}?broker=3", None, 404, "BROKER_ID_NOT_REGISTERED", "none has replicas"),
+]
+
+
+async def asked(*subject: str) -> dict[str, Any]:
+    said = await alone("explain", *subject, "--from", M2, "--json")
+    assert said.code == exit_codes.REFUSED, said
+    reply: dict[str, Any] = json.loads(said.out)
+    return reply
+
+
+def causes(symptom: dict[str, Any]) -> list[tuple[str, int, int]]:
+    return [(cause["code"], cause["broker"], cause["partitions"]) for cause in symptom["causes"]]
+
+
+async def test_captured_cluster_is_explained_by_the_brokers_that_were_killed_in_it() -> None:
+    reply = await asked()
+
+    offline = reply["symptoms"][0]
+    assert (offline["code"], offline["partitions"], offline["topics"]) == ("PARTITIONS_OFFLINE", 782, 65)
+    assert causes(offline) == [("BROKER_DOWN", 13, 781), ("BROKER_DOWN", 14, 2)]
+    assert reply["partitions"] == 3061
+    assert offline["share"] == pytest.approx(782 / 3061)
+    assert [one["code"] for one in reply["symptoms"][1:]] == [
+        "PARTITIONS_UNDER_MIN_ISR", "PARTITIONS_UNDER_REPLICATED", "REASSIGNMENTS_OPEN",
+    ]  # fmt: skip
+    told = [(one["code"], one["broker"], one["led_again"], one["risk"]) for one in reply["remedies"]]
+    assert told == [("START_BROKER", 13, 780, "LAST_KNOWN_LEADER"), ("START_BROKER", 14, 2, "LAST_KNOWN_LEADER")]
+
+
+async def test_one_topic_and_one_partition_are_explained_by_themselves() -> None:
+    topic = await asked("topic", "single.replica")
+    assert (topic["partitions"], topic["symptoms"][0]["partitions"]) == (3, 2)
+    assert [(one["broker"], one["led_again"]) for one in topic["remedies"]] == [(13, 1), (14, 1)]
+
+    shown = await alone("explain", "partition", "single.replica-1", "--from", M2)
+    assert shown.code == exit_codes.REFUSED
+    assert shown.out.startswith("1 partition is without a leader")
+    assert "    because broker 14 is down: 1 partition\n    single.replica-1\n" in shown.out
+    assert "   1. start broker 14: 1 partition is led again (1 by their last known leader" in shown.out
+    healthy = await alone("explain", "partition", "single.replica-0", "--from", M2)
+    assert (healthy.code, healthy.out) == (exit_codes.DONE, "Nothing is wrong with 1 partition.\n")
+
+
+@pytest.mark.parametrize(
+    "subject", [["planet", "mars"], ["broker"], ["broker", "13-14"], ["partition", "orders"], ["topic", "a", "b"]]
+)
+async def test_what_cannot_be_explained_is_a_mistake_in_use(subject: list[str]) -> None:
+    assert (await alone("explain", *subject, "--from", M2)).code == exit_codes.USAGE
+
+
+async def test_running_controllers_explain_what_nobody_but_an_operator_can_mend() -> None:
+    """The only replica's broker is unregistered: it is unknown, and no election finds anybody."""
+    async with terminal({11: "a", 12: "b"}) as user:
+        await user.run("topics", "create", "lost", "--replica-assignment", "12")
+        assert (await user.run("explain")).code == exit_codes.DONE
+        await user.run("brokers", "unregister", "12", "--force", "--yes")
+        user.epochs = {11: user.epochs[11]}
+
+        reply = json.loads((await user.run("explain", "broker", "12", "--json")).out)
+        assert causes(reply["symptoms"][0]) == [("BROKER_UNKNOWN", 12, 1)]
+        assert [(one["code"], one["broker"]) for one in reply["remedies"]] == [("REASSIGN", 12)]
+
+
+async def test_topic_without_anybody_in_sync_may_be_led_uncleanly_as_a_last_resort() -> None:
+    async with terminal({11: "a", 12: "b"}) as user:
+        await user.run("topics", "create", "torn", "--replica-assignment", "12:11")
+        topic = (await user.stage.ask(1, "GET", "/v1/topics/torn"))[1]["topic"]
+        (partition,) = topic["partitions"]
+        shrunk = {
+            "broker_id": 12,
+            "broker_epoch": user.epochs[12],
+            "topics": [{"topic_id": topic["topic_id"], "partitions": [{
+                "partition_index": 0,
+                "leader_epoch": partition["leader_epoch"],
+                "partition_epoch": partition["partition_epoch"],
+                "new_isr_with_epochs": [{"broker_id": 12}],
+            }]}],
+        }  # fmt: skip
+        status, _, _ = await user.stage.ask(1, "POST", "/v1/broker-rpc/alter-partition", shrunk)
+        assert status == 200
+        await user.run("brokers", "unregister", "12", "--force", "--yes")
+        user.epochs = {11: user.epochs[11]}
+
+        remedies = json.loads((await user.run("explain", "--json")).out)["remedies"]
+        last = remedies[-1]
+        assert (last["code"], last["led_again"], last["risk"]) == ("ELECT_UNCLEANLY", 1, "UNCLEAN")
+        assert last["command"] == "quorate elect --type unclean --topic torn --partition 0"
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
+async def test_wrong_subject_is_refused_with_the_rule(bad: Bad) -> None:
+    async with stage(1) as s:
+        status, reply, _ = await s.ask(1, bad.method, bad.path)
+
+    assert (status, reply["error"]) == (bad.status, bad.error)
+    assert bad.says in reply["message"]

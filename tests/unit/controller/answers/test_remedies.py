@@ -1,0 +1,24 @@
+"""The order of remedies: what costs least first, of that what brings most, and what brings nothing by itself last."""
+
+from __future__ import annotations
+
+from quorate.controller.answers.explain import explain, subject_rows
+from tests.unit.controller.small_cluster import SmallCluster
+
+
+def test_remedy_that_brings_a_leader_comes_before_one_that_brings_none_and_clean_before_unclean() -> None:
+    cluster = SmallCluster(4)
+    cluster.create("alone", [0])
+    cluster.create("torn", [1, 2], configs={"unclean.leader.election.enable": "true"})
+    cluster.create("held", [3, 2])
+    for broker in (2, 1, 0):  # the last one in sync of `torn` is 1
+        cluster.heartbeat(broker, want_fence=True)
+
+    found = explain(cluster.image, cluster.config, subject_rows(cluster.image), limit=1)
+
+    told = [(one.code, one.broker, one.led_again, one.risk) for one in found.remedies]
+    assert told == [
+        ("START_BROKER", 0, 1, "NONE"),
+        ("START_BROKER", 1, 1, "NONE"),
+        ("START_BROKER", 2, 0, "NONE"),
+    ]
