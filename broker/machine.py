@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 import aiohttp
 
@@ -21,9 +20,7 @@ from quorate.broker.settings import BrokerSettings
 from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
-
-#: It goes on while the machine is suspended, where the system has one that does: sessions end meanwhile.
-_STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+from quorate.metadata_log.steady_clock import steady_ms
 
 
 @asynccontextmanager
@@ -57,7 +54,7 @@ async def on_this_machine(
 def real_machine() -> BrokerMachine:
     """This machine's clock and chance."""
     return BrokerMachine(
-        now_ms=lambda: time.clock_gettime(_STEADY_CLOCK) * 1000,
+        now_ms=steady_ms,
         wall_ms=lambda: time.time() * 1000,
         sleep_ms=lambda wait_ms: asyncio.sleep(wait_ms / 1000),
         draw=random.Random().random,

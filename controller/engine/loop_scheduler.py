@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from quorate.controller.engine.faults import FaultHandler
+from quorate.metadata_log.steady_clock import steady_ms
 
 
 class LoopScheduler:
@@ -26,8 +27,9 @@ class LoopScheduler:
 
     def monotonic_ms(self) -> float:
         """For intervals and deadlines."""
-        # Not the loop's own time: uvloop's counts whole milliseconds, and most events take a fraction of one.
-        return time.monotonic() * 1000
+        # Not the loop's own time: uvloop's counts whole milliseconds, and most events take a fraction of one. And it
+        # stands still while the machine is suspended: what is promised to brokers then would be longer than it holds.
+        return steady_ms()
 
     def wall_ms(self) -> int:
         """Milliseconds since 1970."""

@@ -87,6 +87,7 @@ SHELLS = {
     "quorate.controller.reads.state_counts": "counts on a thread",
     "quorate.metadata_log.local_sockets": "listens at a path",
     "quorate.metadata_log.spare_descriptors": "any thread that works on the disk takes one",
+    "quorate.metadata_log.steady_clock": "reads a clock",
     "quorate.quorum.checkpoints.receiving": "logs what cannot be kept",
     "quorate.quorum.checkpoints.sending": "logs what cannot be sent",
     "quorate.quorum.library.core": "silences the library's logger",
