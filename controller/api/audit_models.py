@@ -34,8 +34,8 @@ class AuditLineReply(HttpModel):
     """From where."""
     request_id: str | None
     proof: str | None
-    """How it was proved who that is: `certificate`, `token`, `scram`, `delegation-token`, `anonymous`; `said`: where no
-    authorizer decides, by nothing; null: the controller acted by itself, or the line is an older one."""
+    """How it was proved who that is: `certificate`, `token`, `scram`, `uid`, `delegation-token`, `anonymous`; `said`:
+    where no authorizer decides, by nothing; null: the controller acted by itself, or the line is an older one."""
     proxy: str | None
     """The principal that asked in this one's name, by X-Quorate-Principal."""
     allowed_by: str | None

@@ -231,6 +231,10 @@ class TopicReply(HttpModel):
     """The topic's own dynamic configs; the value of one that Kafka does not know, and that may be a secret, is null."""
 
 
+#: Of an HTTP API. Without TLS it is read on the way, without an authorizer whoever gets there may do everything.
+Protection = Literal["tls", "authorizer"]
+
+
 class StatusReply(HttpModel):
     """The state of the cluster on one screen, for an operator."""
 
@@ -249,3 +253,5 @@ class StatusReply(HttpModel):
     elections: ElectionsReply
     unsupported: dict[str, int]
     """Entities that are kept and not acted on, by kind."""
+    unprotected_by: list[Protection]
+    """What the API of the controller that answers goes without; nothing, where an old state is asked for."""

@@ -31,6 +31,7 @@ _VERDICT_STYLE: Final = {
 }
 _ROLE_STYLE: Final = {"active": "green", "standby": "", "non-voter": "yellow", "unreachable": "red", "unknown": "dim"}
 _STATE_STYLE: Final = {"active": "", "controlled-shutdown": "yellow", "fenced": "red"}
+_PROTECTIONS: Final = {"tls": "no TLS", "authorizer": "no authorizer"}
 #: Brokers shown one by one: what fits a screen. Those that are not active come first.
 _BROKERS_MAX: Final = 30
 _REASONS_MAX: Final = 8
@@ -48,6 +49,9 @@ def render(survey: ControllerSurvey) -> RenderableType:
         parts += [Text(line, style="yellow") for line in doubtful_elections(status.elections)]
         if status.offline_partitions:
             parts.append(_offline(status))
+        if status.unprotected_by:
+            without = ", ".join(_PROTECTIONS[one] for one in status.unprotected_by)
+            parts.append(Text(f"Insecure: {without}", style="dim"))
         if status.unsupported:
             kept = ", ".join(f"{count} {kind}" for kind, count in status.unsupported.items())
             parts.append(Text(f"Kept and not acted on: {kept}", style="dim"))

@@ -23,6 +23,7 @@ from quorate.controller.api.resources import (
     BrokersReply,
     ClusterReply,
     DigestReply,
+    Protection,
     QuorumReply,
     StatusReply,
 )
@@ -72,6 +73,12 @@ def observe_quorum(node: Node) -> QuorumReply:
     )
 
 
+def unprotected_by(node: Node) -> list[Protection]:
+    """The protections that this node's API goes without."""
+    lacking: list[tuple[Protection, bool]] = [("tls", node.tls is None), ("authorizer", not node.access.is_enforced)]
+    return [protection for protection, is_lacking in lacking if is_lacking]
+
+
 async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) -> StatusReply:
     node = call.node
     image = node.controller.stable
@@ -91,6 +98,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
         states=await node.states.count(image),
         elections=elections_reply(node.controller.head_watch.counts),
         unsupported=unsupported_entities(image, are_acls_enforced=node.access.is_enforced),
+        unprotected_by=[] if quorum.is_past else unprotected_by(node),
     )
 
 

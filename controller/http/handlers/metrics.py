@@ -13,17 +13,18 @@ import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quorate.controller.api.resources import PartitionCounts
+from quorate.controller.api.resources import PartitionCounts, Protection
 from quorate.controller.configs.features import SUPPORTED
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.head_counters import HeadCounts
 from quorate.controller.http.families import counter, counters, gauge, gauges, histograms
+from quorate.controller.http.handlers.common import unprotected_by
 from quorate.controller.http.handlers.feed_metrics import FeedScrape, feed_metrics, scrape_feed
 from quorate.controller.http.handlers.raft_metrics import raft_metrics
 from quorate.controller.http.ports import Node, QuorumView
@@ -77,6 +78,7 @@ class Scrape:
     #: Name of the error -> number of refusals.
     refusals: Mapping[str, int]
     audit_lines_dropped: int
+    unprotected_by: Sequence[Protection]
     #: Broker id -> seconds since its last heartbeat; empty but on the active controller.
     silences: Sequence[tuple[int, float]] = ()
 
@@ -109,6 +111,9 @@ class ScrapeCollector(Collector):
         yield counters("requests_refused", text, "error", sorted(scrape.refusals.items()))
         text = "Lines of the audit that could not be written: what was done then is nobody's."
         yield counter("audit_lines_dropped", text, scrape.audit_lines_dropped)
+        text = "1 where this node's API goes without it."
+        without = [(one, float(one in scrape.unprotected_by)) for one in get_args(Protection)]
+        yield gauges("unprotected", text, "by", without)
         yield from _counted(scrape.counters)
         yield from _events(scrape)
         yield from _elections(scrape.head)
@@ -314,6 +319,7 @@ async def take_scrape(node: Node) -> Scrape:
         throttled_mutations=node.operations.throttled_mutations(),
         refusals=dict(node.refusals.counts),
         audit_lines_dropped=node.audit.dropped,
+        unprotected_by=unprotected_by(node),
         silences=_silences(node),
     )
 

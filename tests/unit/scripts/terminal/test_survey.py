@@ -81,6 +81,7 @@ def reply(node_id: int, active_id: int | None, *, epoch: int = 5, offline: int =
         ),
         elections=ELECTIONS,
         unsupported={"ACLs": 3},
+        unprotected_by=["tls", "authorizer"],
     )
 
 
