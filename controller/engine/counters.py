@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.controller.engine.failed_proofs import FailedProofs
+
 #: Upper ends in seconds: from one turn of the loop to what makes brokers lose their sessions.
 BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -99,6 +101,8 @@ class Counters:
     certificate_expiry_seconds: float = float("inf")
     #: HTTP connections that were refused, or closed for others that asked.
     connections_refused: int = 0
+    #: Requests that were refused for what their senders showed.
+    failed_proofs: FailedProofs = field(default_factory=FailedProofs)
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import ORIGIN
+from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
 from quorate.controller.http.callers import CALLER, claims_of, origin_of
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
@@ -25,12 +26,17 @@ from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.identity.claims import NoAccess
+from quorate.controller.identity.other_ends import remote_address, sender_of
+from quorate.controller.identity.seals import SCHEME
 from quorate.controller.logs.refusals import asked_by
 from quorate.controller.permissions.permission import Open
 from quorate.metadata_log.errors import ErrorCode
 
 #: What an orchestrator may ask without proving anything.
 _OPEN_PATHS_KEY: Final = web.AppKey("open_paths", frozenset[str])
+
+#: Kinds of proofs, by the scheme of `Authorization`.
+_SCHEMES: Final = {"bearer": "bearer", SCHEME.lower(): "seal"}
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -106,8 +112,18 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     said = dict(status_headers(status, retry_after_s))
     answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
     if isinstance(error, NoAccess):
+        cluster, address = request.app[NODE_KEY].cluster, remote_address(request) or ""
+        cluster.counters().failed_proofs.note(_shown(request), address, cluster.wall_ms())
         answer.force_close()
     return answer
+
+
+def _shown(request: web.Request) -> str:
+    """The kind of proof that a request has, be it good or wrong."""
+    scheme = request.headers.get("Authorization", "").partition(" ")[0].lower()
+    if scheme:
+        return _SCHEMES.get(scheme, "login" if scheme.startswith("scram-") else "other")
+    return NOTHING if sender_of(request).certificate is None else "certificate"
 
 
 def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:

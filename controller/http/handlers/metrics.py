@@ -259,6 +259,8 @@ def _counted(counted: Counters) -> Iterator[Metric]:
     for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)
     yield answers
+    text = "Requests refused for what their senders showed, or did not."
+    yield counters("authentication_failures", text, "shown", sorted(counted.failed_proofs.counts.items()))
 
 
 def _events(scrape: Scrape) -> Iterator[Metric]:

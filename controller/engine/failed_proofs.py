@@ -1,0 +1,38 @@
+"""Requests whose sender showed what is wrong, or nothing where something is wanted: how many, and whether too many."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Final
+
+#: So many wrong proofs within a minute are somebody who tries, or a client that was forgotten when a secret changed.
+BURST: Final = 100
+BURST_MS: Final = 60_000.0
+#: The kind of those who show nothing; they try nothing either.
+NOTHING: Final = "nothing"
+
+
+class FailedProofs:
+    """Of one controller. Owned by the loop thread. Takes no more memory, however many there are."""
+
+    def __init__(self) -> None:
+        #: Kind -> number.
+        self.counts: dict[str, int] = {}
+        #: When the last ones failed, in milliseconds of one clock, and where they came from.
+        self._last: deque[tuple[float, str]] = deque(maxlen=BURST)
+
+    def note(self, kind: str, address: str, now_ms: float) -> None:
+        """One more. ``kind``: what was shown, of a few."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if kind != NOTHING:
+            self._last.append((now_ms, address))
+
+    def sentence(self, now_ms: float) -> str | None:
+        """The fault that a burst is, for as long as it lasts; None: there is none."""
+        if len(self._last) < BURST or now_ms - self._last[0][0] > BURST_MS:
+            return None
+        ((address, count),) = Counter(address for _, address in self._last).most_common(1)
+        return (
+            f"{BURST} requests within a minute showed a wrong token, secret, certificate or password,"
+            f" {count} of them from {address}: quorate refusals says which"
+        )

@@ -1,0 +1,35 @@
+"""Whoever shows what is wrong is counted, and status says so when there are many: by a metric, and as a fault."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from quorate.controller.engine.failed_proofs import BURST
+from tests.integration.access.test_permissions import Guarded, guarded
+
+
+async def counted(g: Guarded) -> dict[str, float]:
+    async with g.stage.session.get(f"{g.stage.urls[0]}/metrics") as answer:
+        found = re.findall(r'authentication_failures_total\{shown="(\w+)"\} (\S+)', await answer.text())
+    return {kind: float(number) for kind, number in found}
+
+
+async def test_wrong_proofs_are_counted_by_kind_and_right_ones_are_not(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        for authorization in ("Bearer rubbish", "Quorate-Seal 1.2.3", "Basic dXNlcg==", "Bearer more"):
+            status, _ = await g.ask("nobody", "GET", "/v1/status", more={"Authorization": authorization})
+            assert status == 401
+        assert (await g.ask("User:root", "GET", "/v1/status"))[0] == 200
+        assert (await g.ask("User:ana", "GET", "/v1/status"))[0] == 403
+        assert await counted(g) == {"bearer": 2.0, "seal": 1.0, "other": 1.0}
+
+
+async def test_many_of_them_are_remembered_with_where_they_came_from(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        for _ in range(BURST):
+            await g.ask("nobody", "GET", "/v1/status", more={"Authorization": "Bearer rubbish"})
+        cluster = g.stage.members[1].node.cluster
+        told = cluster.counters().failed_proofs.sentence(cluster.wall_ms())
+        assert told is not None
+        assert f"{BURST} of them from 127.0.0.1" in told
