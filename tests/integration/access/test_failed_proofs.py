@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import aiohttp
+
+from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.engine.failed_proofs import BURST
+from quorate.testing import cluster
 from tests.integration.access.test_permissions import Guarded, guarded
 
 
@@ -33,3 +37,16 @@ async def test_many_of_them_are_remembered_with_where_they_came_from(tmp_path: P
         told = cluster.counters().failed_proofs.sentence(cluster.wall_ms())
         assert told is not None
         assert f"{BURST} of them from 127.0.0.1" in told
+
+
+async def test_burst_is_a_fault_that_status_names() -> None:
+    async with cluster(tls=True) as c, c.client() as admin, aiohttp.ClientSession() as plain:
+        assert (await admin.status()).verdict == "healthy"
+        trusted = TlsFiles(TlsPaths(ca_files=c.client_certificate("nobody").ca_files)).as_client()
+        for _ in range(BURST):
+            sent = {"Authorization": "Bearer rubbish"}
+            async with plain.get(f"{c.urls[0]}/v1/status", headers=sent, ssl=trusted) as answer:
+                assert answer.status == 401
+        status = await admin.status()
+    assert status.verdict == "degraded"
+    assert f"{BURST} of them from 127.0.0.1" in status.reasons[0]
