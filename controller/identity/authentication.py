@@ -8,6 +8,7 @@ out.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from quorate.controller.api import headers
@@ -67,7 +68,7 @@ class IdentityAuthentication:
         """The identity of whoever is at the other end of the connection, and the digest of the sealed body."""
         authorization = claims.field("authorization")
         if authorization.startswith(SCHEME + " ") and self._seals is not None:
-            node_id, body_digest = self._seals.check(claims)
+            node_id, body_digest = self._seals.check(claims, partial(self._is_at_the_other_end, claims.certificate))
             return Identity(
                 f"Controller:{node_id}", "seal", NodeIdentity("controller", frozenset({node_id}))
             ), body_digest
@@ -84,6 +85,13 @@ class IdentityAuthentication:
             return self._uids.identity(claims.uid), None
         check_host(claims.field("host"))
         return NOBODY, None
+
+    def _is_at_the_other_end(self, certificate: bytes | None, node_id: int) -> bool:
+        """Whether a connection's certificate is that of a controller."""
+        if certificate is None:
+            return False
+        node = self._certificates.identity(certificate).node
+        return node is not None and node.role == "controller" and node_id in node.ids
 
 
 def forwarded_identity(identity: Identity) -> str:

@@ -157,3 +157,17 @@ def test_controller_is_known_by_seal_or_certificate_and_passes_on_by_either() ->
     }
     assert identify(passed_on, CONTROLLER_CERTIFICATE).identity == ANA
     assert identify({}, CONTROLLER_CERTIFICATE).identity == CERTIFIED_CONTROLLER
+
+
+@pytest.mark.parametrize(("node_id", "is_known"), [(2, True), (3, False)])
+def test_seal_of_a_clock_that_is_apart_is_known_on_a_connection_of_its_maker_alone(
+    node_id: int, is_known: bool
+) -> None:
+    """Whose certificate the connection shows, nobody else has sent the request."""
+    hour_ahead = Seals(lambda: (b"s" * 32,), node_id, frozenset({1, 2, 3}), lambda: 3_600_000.0)
+    sent = {"Authorization": hour_ahead.seal("GET", "/v1/topics", {}, b"")}
+    if is_known:
+        assert identify(sent, CONTROLLER_CERTIFICATE).identity.node == CERTIFIED_CONTROLLER.node
+    for shown in (None, CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
+        with pytest.raises(NoAccess, match="are the clocks of the controllers apart"):
+            identify(sent, shown)
