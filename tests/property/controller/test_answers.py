@@ -113,7 +113,8 @@ async def _followed(state: RandomState, chance: Random) -> None:
                 rehearsal.stop(chosen)
                 await real.stop([chosen])
             case "crash" if running:
-                silent = {broker.id for broker in chance.sample(running, chance.randint(1, len(running)))}
+                # One: in which order several are fenced is the memory of a controller that has seen them come and go.
+                silent = {chance.choice(running).id}
                 rehearsal.crash(silent)
                 await real.crash(silent)
             case "start" if len(running) < len(brokers):
