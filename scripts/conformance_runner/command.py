@@ -14,6 +14,7 @@ from quorate.scripts.conformance_runner.comparison import Difference
 from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.report import Report
 from quorate.scripts.conformance_runner.vector_file import RUNNERS, BadVectorFile, read_vectors
+from quorate.scripts.conformance_runner.wanted_differences import judged
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.worker_pool import worker_pool
 
@@ -29,7 +30,7 @@ def run_one(work: tuple[str, Any]) -> VectorOutcome:
     """Run one vector by its kind."""
     kind, vector = work
     try:
-        return RUNNERS[kind](vector)
+        return judged(RUNNERS[kind](vector))
     except Exception:  # noqa: BLE001  # whatever a vector dies of is its outcome
         return VectorOutcome(vector["id"], [Difference("", vector["expected"], traceback.format_exc())])
 
@@ -49,6 +50,7 @@ def conformance(
     A file may hold vectors of any kind; what a vector is shows by its content. Scenarios run through the production
     controller on a log in memory, with a clock that stands still; each ends at its first step that differs.
     ELR and last known ELR are compared as sets, everything else in order; errors by name, not by their sentences.
+    What is wanted to differ stands in scripts/conformance_runner/wanted_differences.py.
     The set for the tests is in tests/data/conformance.
 
     Exit code: 0 all passed, 1 some failed, 2 a file is no file of vectors, or none of its vectors was asked for.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorate.scripts.conformance_runner.vector_file import RUNNERS, read_vectors
+from quorate.scripts.conformance_runner.wanted_differences import WANTED, judged
 
 DATA = Path(__file__).parents[1] / "data" / "conformance"
 
@@ -29,8 +30,14 @@ def test_controller_kafka_vectors_decides_the_same(kind: str, least: int) -> Non
     outcomes = []
     for found, vector in read_vectors(DATA / f"{kind}.jsonl.gz"):
         assert found == kind
-        outcomes.append(RUNNERS[kind](vector))
+        outcomes.append(judged(RUNNERS[kind](vector)))
 
     failed = [f"{outcome.vector_id}: {found}" for outcome in outcomes for found in outcome.differences]
     assert not failed, "\n".join(failed[:20])
     assert len(outcomes) >= least
+
+
+def test_wanted_differences_are_of_vectors_of_the_set() -> None:
+    """That each is seen there, the test above tells."""
+    ids = {vector["id"] for path in DATA.glob("*.gz") for _, vector in read_vectors(path)} if WANTED else set()
+    assert {row.vector_id for row in WANTED} <= ids

@@ -11,11 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from quorate.scripts.conformance_runner.command import app
-from quorate.scripts.conformance_runner.comparison import differences
+from quorate.scripts.conformance_runner.comparison import Difference, differences
 from quorate.scripts.conformance_runner.kinds import full_controller
 from quorate.scripts.conformance_runner.kinds.full_controller import _in_order
 from quorate.scripts.conformance_runner.kinds.repetition import without_repetition
+from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.vector_file import BadVectorFile, read_vectors
+from quorate.scripts.conformance_runner.wanted_differences import WantedDifference, judged
 
 SCENARIOS = Path(__file__).parents[3] / "data" / "conformance" / "full_controller.jsonl.gz"
 PARTITION_CHANGE = "PartitionChangeRecord"
@@ -54,6 +56,23 @@ def written(path: Path, *vectors: dict[str, Any]) -> str:
 def run(*arguments: str) -> tuple[int, list[str], str]:
     result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     return result.exit_code, result.stdout.splitlines(), result.stderr
+
+
+def test_wanted_difference_is_none_and_one_that_is_not_there_is_told() -> None:
+    row = WantedDifference("v", "records[0].isr", [1], "ours is smaller")
+    wanted, other = Difference("records[0].isr", [1, 2], [1]), Difference("records[0].leader", 1, 2)
+
+    def left(*found: Difference, vector_id: str = "v") -> list[str]:
+        return [one.place for one in judged(VectorOutcome(vector_id, list(found)), [row]).differences]
+
+    assert left(wanted) == []
+    assert left(wanted, other) == ["records[0].leader"]
+    assert left(wanted, vector_id="another") == ["records[0].isr"]
+    # What no longer differs, or differs in another way, is no longer wanted.
+    assert left() == ["records[0].isr"]
+    assert left(Difference("records[0].isr", [1, 2], [2])) == ["records[0].isr"] * 2
+    (told,) = judged(VectorOutcome("v", []), [row]).differences
+    assert "take its row out (ours is smaller)" in str(told)
 
 
 def test_comparison_nested_values_names_each_place() -> None:
