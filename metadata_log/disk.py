@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Final, Protocol, TypeVar
 
 from quorate.metadata_log.errors import NoRoom
+from quorate.metadata_log.regular_files import open_regular
 from quorate.metadata_log.spare_descriptors import SpareDescriptors
 
 T = TypeVar("T")
@@ -194,7 +195,7 @@ class RealDisk:
         self._attempt = _opened if spare is None else spare.attempt
 
     def open_file(self, path: str, mode: OpenMode) -> RealFile:
-        return RealFile(self._attempt(lambda: os.open(path, _FLAGS[mode] | os.O_CLOEXEC, _FILE_MODE)), path)
+        return RealFile(self._attempt(lambda: open_regular(path, _FLAGS[mode], _FILE_MODE)), path)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

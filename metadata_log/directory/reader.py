@@ -17,6 +17,7 @@ from quorate.metadata_log.batches.batch import HEADER_BYTES, BatchHeader, crc_ok
 from quorate.metadata_log.checkpoints.checkpoint_files import checkpoint_id
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError
+from quorate.metadata_log.regular_files import reading
 from quorate.metadata_log.segments.segment_files import segment_base
 
 
@@ -81,7 +82,7 @@ def iter_batches(file: LogFile) -> Iterator[FileBatch]:
         StorageError: the file cannot be read.
     """
     try:
-        with file.path.open("rb") as stream:
+        with reading(str(file.path)) as stream:
             yield from _stream_batches(file, stream)
     except OSError as error:
         raise StorageError(f"{file.path}: {error.strerror}") from error

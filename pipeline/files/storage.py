@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.new_files import open_new
+from quorate.metadata_log.regular_files import reading
 from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.uris import URI, local_path
 
@@ -97,7 +98,7 @@ def open_file(path: str, *, buffering: int = 0) -> BinaryIO:
         OSError: as the system, or the store, has it.
     """
     if not is_remote(path):
-        return open(path, "rb", buffering=buffering)
+        return reading(path, buffering)
     with opened(path) as (store, key):
         found = store.open_input_file(key)
     return cast(BinaryIO, io.BufferedReader(found, buffering) if buffering else found)
