@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, PRINCIPAL, PROXY, REQUEST_ID
+from quorate.controller.api.headers import CLUSTER as CLUSTER_HEADER
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.decisions.origin import Origin
@@ -335,7 +336,11 @@ async def test_broker_lives_by_its_token_whichever_controller_it_asks(tmp_path: 
                 assert (status, reply["is_fenced"]) == (200, False)
         # One that changes nothing is answered before all that waits, and not to others either.
         for who in ("Broker:12", "User:ana"):
-            assert (await g.ask(who, "POST", "/v1/broker-rpc/heartbeat", beat))[0] == 403
+            url = g.stage.members[1].url + "/v1/broker-rpc/heartbeat"
+            async with g.plain.post(url, json=beat, headers=bearer(who)) as answer:
+                assert (answer.status, CLUSTER_HEADER in answer.headers) == (403, False), (
+                    "who may not ask is told nothing"
+                )
         asked_for = {"offset": 0, "epoch": 0, "broker_id": 11}
         url = g.stage.members[2].url + "/v1/metadata/batches"
         async with g.plain.get(url, params=asked_for, headers=bearer("Broker:11")) as answer:

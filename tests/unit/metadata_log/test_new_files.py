@@ -25,6 +25,26 @@ def test_link_is_replaced_and_what_it_leads_to_is_kept(tmp_path: Path, link: obj
     assert stat.S_IMODE(name.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_link_that_comes_back_meanwhile_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: object
+) -> None:
+    """Somebody who waits for the name to go is faster."""
+    victim, name = tmp_path / "victim", tmp_path / ".page.unfinished"
+    victim.write_bytes(b"kept")
+    unlink = Path.unlink
+    assert callable(link)
+
+    def lose(path: Path) -> None:
+        unlink(path, missing_ok=True)
+        link(victim, path)
+
+    monkeypatch.setattr(Path, "unlink", lose)
+    with pytest.raises(FileExistsError):
+        open_new(name)
+    assert victim.read_bytes() == b"kept"
+
+
 def test_directory_under_the_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "name").mkdir()
     with pytest.raises(OSError, match="directory"):
