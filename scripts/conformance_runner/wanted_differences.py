@@ -1,4 +1,4 @@
-"""What Quorate decides otherwise than Kafka and means to: a row for each place in each vector that shows it, with why.
+"""Decisions that are meant to be others than Kafka's: a row for each place in each vector that shows one, with why.
 
 A row is used up: where the two agree again, or Quorate has come to something else, the vector fails until the row is
 gone or right. A scenario ends at its first step that differs, wanted or not, for what follows is about another cluster.
