@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quorate.broker.environment import HostWatch
 from quorate.broker.host import BrokerEnvironment, BrokerHost
 from quorate.broker.http.access import AclAccess, SecretAccess
 from quorate.broker.http.http_api import BrokerHttp
@@ -32,13 +33,15 @@ class BrokerAssembly:
     http: BrokerHttp
     digest_watch: ImageDigestWatch
 
-    async def run(self, endpoint: Endpoint | None) -> None:
+    async def run(self, endpoint: Endpoint | None, *watches: HostWatch) -> None:
         """Play the brokers until all of them are over. ``endpoint``: where ``http`` is served; None: nowhere.
+
+        ``watches`` run beside them, and beside the one that compares digests.
 
         Raises:
             QuorateError: as ``BrokerHost.run``.
         """
-        await self.host.run(endpoint, self.digest_watch)
+        await self.host.run(endpoint, self.digest_watch, *watches)
 
 
 def assemble(

@@ -17,13 +17,13 @@ import structlog
 from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.controllers.feed import FollowedFeed
 from quorate.broker.directory_assignments import DirectoryAssignments
-from quorate.broker.environment import BrokerMachine
+from quorate.broker.environment import BrokerMachine, HostWatch
 from quorate.broker.lifecycle.identity import BrokerIdentity, Endpoint, imported_identity, new_identity
 from quorate.broker.lifecycle.last_run import LastRun
 from quorate.broker.lifecycle.lifecycle import BrokerLifecycle, LifecycleTiming
 from quorate.broker.lifecycle.session import BrokerSession
 from quorate.broker.lifecycle.transitions import LifecycleState
-from quorate.broker.metadata.digest_watch import DigestSource, ImageDigestWatch
+from quorate.broker.metadata.digest_watch import DigestSource
 from quorate.broker.metadata.digests import ImageDigests
 from quorate.broker.metadata.loader import LoaderTiming, MetadataLoader
 from quorate.broker.metadata.metadata_cache import MetadataCache
@@ -126,11 +126,11 @@ class BrokerHost:
         self._stop_requests = 0
         self._stopping = asyncio.Event()
 
-    async def run(self, endpoint: Endpoint | None, watch: ImageDigestWatch | None = None) -> None:
-        """Play the brokers until all of them are over. ``endpoint``: where this process serves HTTP; None: nowhere.
+    async def run(self, endpoint: Endpoint | None, *watches: HostWatch) -> None:
+        """Play brokers, with watches, until all of them are over. ``endpoint``: where HTTP is served; None: nowhere.
 
         Raises:
-            StateDiffers: by the watch, the state is not the cluster's.
+            StateDiffers: by a watch, the state is not the cluster's.
             NotCaughtUp: no controller could be followed in time. NotInTheImage: an imported broker is not registered.
             LoaderFault: the log cannot be replayed. StorageError: the file of the last run cannot be read or written.
             TaskCancelled: something else in the program cancelled one of its tasks.
@@ -138,8 +138,7 @@ class BrokerHost:
         loader = asyncio.create_task(self.loader.run(), name="metadata-loader")
         brokers = asyncio.create_task(self._play(endpoint), name="brokers")
         tasks = {loader, brokers}
-        if watch is not None:
-            tasks.add(asyncio.create_task(watch.run(), name="digest-watch"))
+        tasks |= {asyncio.create_task(watch.run(), name=type(watch).__name__) for watch in watches}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in (brokers,) if brokers.done() else done:

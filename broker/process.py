@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -11,12 +12,13 @@ import structlog
 
 from quorate.broker.assembly import assemble
 from quorate.broker.host import BrokerHost, BrokerReadiness
+from quorate.broker.http.certificate import OwnCertificate
+from quorate.broker.http.http_api import ServedTls
 from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.api.kept_files import shown
-from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsFiles
 
 log = structlog.get_logger(__name__)
@@ -41,20 +43,21 @@ async def run_broker_process(
     files, secrets = settings.tls.load(), settings.load_secrets()
     async with on_this_machine(settings, shown(secrets), files) as environment:
         assembly = assemble(settings, environment, publishers, replicas, secrets)
-        endpoint = await assembly.http.start(settings.http.host, settings.http.port, *tls_of_http(settings, files))
+        tls = tls_of_http(settings, files)
+        endpoint = await assembly.http.start(settings.http.host, settings.http.port, tls)
         try:
             with _stop_signals(assembly.host):
-                await assembly.run(endpoint)
+                await assembly.run(endpoint, *([] if tls is None else [tls.own]))
         finally:
             await assembly.http.stop()
         return assembly.host.readiness()
 
 
-def tls_of_http(settings: BrokerSettings, files: TlsFiles | None) -> tuple[TlsContexts | None, bool]:
-    """The contexts with which the HTTP API is served, None: plainly; and whether clients must show a certificate."""
+def tls_of_http(settings: BrokerSettings, files: TlsFiles | None) -> ServedTls | None:
+    """The TLS that the HTTP API speaks; None: none."""
     if files is None or not files.is_server:
-        return None, False
-    return files.as_server, settings.tls.client_auth == "required"
+        return None
+    return ServedTls(files.as_server, settings.tls.client_auth == "required", OwnCertificate(files, time.time))
 
 
 @contextmanager

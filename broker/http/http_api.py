@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 from aiohttp import web
@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from quorate.broker.host import BrokerHost
 from quorate.broker.http.access import HttpAccess
+from quorate.broker.http.certificate import OwnCertificate
 from quorate.broker.http.permissions import PERMISSIONS
 from quorate.broker.http.replies import (
     Cordoned,
@@ -85,13 +86,22 @@ class HttpAddressTaken(QuorateError):
     """The address to listen on cannot be had."""
 
 
+class ServedTls(NamedTuple):
+    """The TLS that is spoken with who connects."""
+
+    contexts: TlsContexts
+    #: Whether who shows no certificate is refused.
+    wants_certificates: bool
+    own: OwnCertificate
+
+
 class BrokerHttp:
     """The API over one host. Use ``start`` and ``stop``."""
 
     def __init__(self, host: BrokerHost, access: HttpAccess) -> None:
         self._host = host
         self._access = access
-        self._wants_certificates = False
+        self._tls: ServedTls | None = None
         self._entrance: TlsEntrance | None = None
         self._digests = host.digests
         app = web.Application(middlewares=[_answer_errors, _check_host, self._check_certificate])
@@ -120,20 +130,18 @@ class BrokerHttp:
             app, access_log=None, shutdown_timeout=1.0, auto_decompress=False, lingering_time=_LINGERING_S
         )
 
-    async def start(
-        self, host: str, port: int, tls: TlsContexts | None = None, wants_certificates: bool = False
-    ) -> Endpoint:
+    async def start(self, host: str, port: int, tls: ServedTls | None = None) -> Endpoint:
         """Listen. Returns where; port 0 asks for any free one.
 
-        ``tls``: with which TLS is spoken; None: none is. ``wants_certificates``: who shows none is refused.
+        ``tls``: None: none is spoken.
 
         Raises:
             HttpAddressTaken: the address cannot be listened on.
         """
-        self._wants_certificates = wants_certificates
+        self._tls = tls
         await self._runner.setup()
         try:
-            listened = await self._listen(host, port, tls)
+            listened = await self._listen(host, port, None if tls is None else tls.contexts)
         except OSError as error:
             await self._runner.cleanup()
             reason = os.strerror(error.errno) if error.errno else str(error)
@@ -159,7 +167,7 @@ class BrokerHttp:
 
     @web.middleware
     async def _check_certificate(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        if self._wants_certificates and peer_certificate(request) is None:
+        if self._tls is not None and self._tls.wants_certificates and peer_certificate(request) is None:
             raise HttpRefusal(401, NO_CERTIFICATE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return await handler(request)
 
@@ -277,7 +285,8 @@ class BrokerHttp:
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
         from quorate.broker.http.metrics import render_metrics
 
-        answer = web.Response(body=render_metrics(self._host, time.time() * 1000))
+        left_s = None if self._tls is None else self._tls.own.left_s
+        answer = web.Response(body=render_metrics(self._host, time.time() * 1000, left_s))
         answer.headers["Content-Type"] = _METRICS
         return answer
 

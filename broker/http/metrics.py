@@ -7,6 +7,7 @@ that no data are moved.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
@@ -22,9 +23,11 @@ _NO_DATA = "Rehearsal, no data are moved: "
 class HostCollector(Collector):
     """The metrics of one host, as of now."""
 
-    def __init__(self, host: BrokerHost, wall_ms: float) -> None:
+    def __init__(self, host: BrokerHost, wall_ms: float, certificate_left_s: float | None) -> None:
+        """``certificate_left_s``: until the certificate ends that is served with; None: there is none."""
         self._host = host
         self._wall_ms = wall_ms
+        self._certificate_left_s = certificate_left_s
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -33,6 +36,9 @@ class HostCollector(Collector):
         yield from self._brokers()
         yield from self._publishers()
         yield from self._replicas()
+        text = "Until this process's certificate ends, negative when it has; +Inf: it has none."
+        left_s = math.inf if self._certificate_left_s is None else self._certificate_left_s
+        yield _gauge("certificate_expiry_seconds", text, left_s)
 
     def _loading(self) -> Iterator[Metric]:
         loader = self._host.loader
@@ -131,10 +137,13 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
 
 
-def render_metrics(host: BrokerHost, wall_ms: float) -> bytes:
-    """One scrape, in Prometheus' text form; ``wall_ms`` since 1970."""
+def render_metrics(host: BrokerHost, wall_ms: float, certificate_left_s: float | None = None) -> bytes:
+    """One scrape, in Prometheus' text form.
+
+    ``wall_ms``: since 1970; ``certificate_left_s``: as for ``HostCollector``.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(host, wall_ms))
+    registry.register(HostCollector(host, wall_ms, certificate_left_s))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

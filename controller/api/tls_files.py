@@ -10,6 +10,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -21,6 +22,10 @@ from quorate.metadata_log.private_files import exposure
 _LOOK_S: Final = 1.0
 _FILE_BYTES_MAX: Final = 1024 * 1024
 _CA_FILES_MAX: Final = 16
+#: Before the end of a certificate somebody has to do something: as long as the people who do it may be away.
+_WARNING_S: Final = 14 * 86_400.0
+#: Seconds between two looks at that.
+EXPIRY_LOOK_S: Final = 10.0
 
 
 class InvalidTlsFiles(QuorateError):
@@ -225,6 +230,21 @@ class TlsFiles:
 
     def _refuse(self, why: str) -> NoReturn:
         raise InvalidTlsFiles(f"{', '.join(map(str, self._paths.all))}: {why}")
+
+
+def expiry_sentence(expires_at: float, now_s: float) -> str | None:
+    """The sentence on a certificate that is about to end; None: it is good for two weeks and more.
+
+    Moments are seconds since 1970.
+    """
+    left_s = expires_at - now_s
+    if left_s >= _WARNING_S:
+        return None
+    ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    renew = "renew it, the files are read again by themselves"
+    if left_s <= 0:
+        return f"it has expired at {ends}, and nobody may trust this node: {renew}"
+    return f"it expires at {ends}, in {left_s / 86_400:.1f} days: {renew}"
 
 
 def check_paths(paths: TlsPaths, *, is_server: bool) -> None:

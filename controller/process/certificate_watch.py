@@ -8,16 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from quorate.controller.api.kept_files import KeptFile
-from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.api.tls_files import EXPIRY_LOOK_S, TlsFiles, expiry_sentence
 from quorate.controller.engine.counters import Counters
 from quorate.controller.process.served_cluster import NodeFaults
 
-#: Before the end somebody has to do something: as long as the people who do it may be away.
-_WARNING_S: Final = 14 * 86_400.0
-_LOOK_S: Final = 10.0
 _ENDS, _UNUSED = "certificate", "changed certificate files"
 
 
@@ -41,7 +38,7 @@ class CertificateWatch:
         """Look until it is cancelled."""
         while self._files is not None or self._kept:
             self.look(datetime.now(UTC).timestamp())
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(EXPIRY_LOOK_S)
 
     def look(self, now_s: float) -> None:
         """Look once; ``now_s``: seconds since 1970."""
@@ -54,16 +51,6 @@ class CertificateWatch:
     def _look_at_certificate(self, files: TlsFiles, now_s: float) -> None:
         expires_at = files.expires_at
         assert expires_at is not None, "they are a server's"
-        left_s = self._counters.certificate_expiry_seconds = expires_at - now_s
+        self._counters.certificate_expiry_seconds = expires_at - now_s
         self._faults.alarm(_UNUSED, files.trouble)
-        self._faults.alarm(_ENDS, _sentence(expires_at, left_s))
-
-
-def _sentence(expires_at: float, left_s: float) -> str | None:
-    if left_s >= _WARNING_S:
-        return None
-    ends = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    renew = "renew it, the files are read again by themselves"
-    if left_s <= 0:
-        return f"it has expired at {ends}, and nobody may trust this node: {renew}"
-    return f"it expires at {ends}, in {left_s / 86_400:.1f} days: {renew}"
+        self._faults.alarm(_ENDS, expiry_sentence(expires_at, now_s))

@@ -96,7 +96,7 @@ async def playing(
         assembly = assemble(settings, environment, publishers, replicas, secrets)
         host, http = assembly.host, assembly.http
         watch(lambda: host.publishers.image)
-        endpoint = await http.start("127.0.0.1", port, *tls_of_http(settings, files))
+        endpoint = await http.start("127.0.0.1", port, tls_of_http(settings, files))
         task = asyncio.create_task(host.run(endpoint))
         try:
             yield Played(host, endpoint, session, task)
