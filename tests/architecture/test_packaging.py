@@ -17,6 +17,7 @@ LAUNCHERS = (
     "scripts/fuzz",
     "scripts/fuzz-peer",
     "scripts/generate-history",
+    "scripts/hostile",
     "scripts/netsim",
     "scripts/quorate",
     "scripts/replay-digests",
