@@ -171,6 +171,8 @@ async def _judge(cluster: LocalCluster, stream: WriteStream, siege: Siege) -> No
     for (tried, outcome), times in siege.outcomes.items():
         is_let_in = outcome.startswith("2") and not outcome.endswith("about items")
         # Nodes of the cluster may read its digests and its feed.
+        if outcome == "500":
+            siege.findings.append(f"{tried}: {times} times an error that nobody thought of")
         if is_let_in and tried != "route as a broker of another id":
             siege.findings.append(f"{tried}: {times} times {outcome}")
 
