@@ -22,7 +22,7 @@ from quorate.broker.replicas.peers import PeerAddresses
 from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.broker.settings import BrokerSettings, parse_peers
-from quorate.controller.api.kept_files import Secrets
+from quorate.controller.identity.secrets import Secrets
 
 
 @dataclass(frozen=True, slots=True)

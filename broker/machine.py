@@ -17,8 +17,8 @@ from quorate.broker.host import BrokerEnvironment
 from quorate.broker.publisher import LoggedFaults
 from quorate.broker.replicas.peers import HttpPeers, SecuredPeerSession
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.identity.secrets import ShownSecret
 from quorate.metadata_log.ids import Uuid, is_reserved_uuid
 from quorate.metadata_log.steady_clock import steady_ms
 

@@ -18,8 +18,8 @@ from quorate.broker.machine import on_this_machine
 from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.api.kept_files import shown
 from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.identity.secrets import shown
 
 log = structlog.get_logger(__name__)
 

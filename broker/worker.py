@@ -20,7 +20,7 @@ from quorate.broker.publisher import MetadataPublisher
 from quorate.broker.raised_faults import RaisedFaults
 from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
-from quorate.controller.api.kept_files import shown
+from quorate.controller.identity.secrets import shown
 from quorate.metadata_log.arguments import checked_call, checked_calls
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.image.image import MetadataImage

@@ -27,10 +27,10 @@ from quorate.broker.controllers.feed import (
 from quorate.broker.controllers.isr_proposals import IsrProposals
 from quorate.broker.directories.directory_choice import Replica
 from quorate.controller.api.errors import FeedOutOfRange, is_no_access
-from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NodeState
+from quorate.controller.identity.secrets import ShownSecret
 from quorate.controller.protocol import (
     AssignReplicasToDirsRequest,
     BrokerHeartbeatRequest,

@@ -10,12 +10,12 @@ from quorate.broker.http.permissions import asks_for_the_secret
 from quorate.broker.publisher import Manifest, MetadataPublisher
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import NOBODY, Caller
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.identity.tokens_file import TokensFile
 from quorate.controller.permissions.access_control import AccessControl

@@ -16,7 +16,7 @@ import aiohttp
 from quorate.broker.replicas.follower import Address
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
 from quorate.broker.settings import HTTP_LISTENER
-from quorate.controller.api.kept_files import ShownSecret, bearer
+from quorate.controller.identity.secrets import ShownSecret, bearer
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.loopback import is_loopback
 from quorate.snapshots.image.image import MetadataImage

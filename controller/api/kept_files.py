@@ -1,4 +1,4 @@
-"""Private files that are read again when they have changed, and the secrets that are kept in some."""
+"""Private files that are read again when they have changed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ _LOOK_S: Final = 1.0
 SHARED_SECRET_SETTING: Final = "shared_secret_file"
 
 T = TypeVar("T")
-
-#: Gives the secrets that are believed at the moment, at least one. The first is the one that is shown.
-Secrets = Callable[[], tuple[bytes, ...]]
-#: What a client shows: always the same, or what it is given at the moment of each request. None: nothing.
-ShownSecret = bytes | Callable[[], bytes] | None
 
 
 class KeptFile(Generic[T]):
@@ -95,13 +90,3 @@ def secret_file(
 ) -> KeptFile[tuple[bytes, ...]] | None:
     """``Secrets`` of a file, as it is at the moment; None: the setting names none. Raises as ``read_secrets``."""
     return None if file is None else KeptFile(file, setting, lambda path: read_secrets(path, setting), clock)
-
-
-def bearer(secret: bytes) -> str:
-    """The `Authorization` header that shows a secret."""
-    return "Bearer " + secret.decode("ascii")
-
-
-def shown(secrets: Secrets | None) -> Callable[[], bytes] | None:
-    """Gives the one that is to be shown at the moment; None: there are none."""
-    return None if secrets is None else lambda: secrets()[0]

@@ -22,13 +22,13 @@ from pydantic import BaseModel, ValidationError
 from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import HttpRefusal, error_from_reply
-from quorate.controller.api.kept_files import ShownSecret, bearer
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from quorate.controller.client.targets import check_target
 from quorate.controller.identity.seals import Seal
+from quorate.controller.identity.secrets import ShownSecret, bearer
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
 

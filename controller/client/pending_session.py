@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import aiohttp
 
-from quorate.controller.api.kept_files import ShownSecret
 from quorate.controller.client.connection import make_session
 from quorate.controller.decisions.origin import check_client_id, check_principal
 from quorate.controller.identity.seals import Seal
+from quorate.controller.identity.secrets import ShownSecret
 from quorate.metadata_log.errors import InvalidArgument, QuorateError
 from quorate.metadata_log.private_files import secret_problem
 

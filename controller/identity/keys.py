@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable, Sequence
 
-from quorate.controller.api.kept_files import Secrets
+from quorate.controller.identity.secrets import Secrets
 
 
 def derived_key(secret: bytes, label: bytes) -> bytes:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from quorate.controller.access.delegation_tokens import token_end_ms, token_hmac
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.scram.credentials import FindToken, FindUser, ServerCredential, TokenCredential, users_of
 from quorate.controller.scram.keys import HASHES, ITERATIONS_MIN, salted_password, scram_keys
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage

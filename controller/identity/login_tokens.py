@@ -12,10 +12,10 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.scram.credentials import ServerCredential
 
 _LABEL: Final = b"quorate login token 1"

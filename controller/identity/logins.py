@@ -13,13 +13,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.login_credentials import LoginCredentials
 from quorate.controller.identity.login_failures import LoginFailures
 from quorate.controller.identity.login_tokens import LoggedIn, LoginTokens
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.scram.errors import ScramFailure
 from quorate.controller.scram.http_fields import HttpStep
 from quorate.controller.scram.messages import client_first

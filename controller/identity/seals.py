@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from quorate.controller.api import headers
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.keys import DerivedKeys
+from quorate.controller.identity.secrets import Secrets
 
 #: Takes the method, target, headers and body of a request, and gives its `Authorization` header.
 Seal = Callable[[str, str, Mapping[str, str], bytes], str]

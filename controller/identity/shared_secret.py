@@ -9,10 +9,10 @@ import hmac
 from collections.abc import Iterable
 
 from quorate.controller.api import headers
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.decisions.origin import ANONYMOUS
 from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
 from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.identity.uids import UidIdentities
 
 

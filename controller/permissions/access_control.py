@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.decisions.origin import Grounds
 from quorate.controller.identity.claims import Authentication, RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seal, Seals
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.permissions.rights import Rights

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorate.controller.api.kept_files import KeptFile, Secrets
+from quorate.controller.api.kept_files import KeptFile
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.certificates import CertificateIdentities
@@ -17,6 +17,7 @@ from quorate.controller.identity.claims import Authentication
 from quorate.controller.identity.found_tokens import AllTokens
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.identity.tokens_file import TOKENS_SETTING, TokensFile
 from quorate.controller.identity.uids import UidIdentities

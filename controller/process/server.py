@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from quorate.controller.api.kept_files import SHARED_SECRET_SETTING, KeptFile, Secrets, secret_file, shown
+from quorate.controller.api.kept_files import SHARED_SECRET_SETTING, KeptFile, secret_file
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
@@ -22,6 +22,7 @@ from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http.ports import Node
 from quorate.controller.http.serving import HttpServer
+from quorate.controller.identity.secrets import Secrets, shown
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.logs.write_log import keep_account, tell_state

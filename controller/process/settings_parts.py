@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
@@ -17,6 +16,7 @@ from quorate.controller.decisions.controller_config import ControllerConfig, Tok
 from quorate.controller.engine.interfaces import ControllerLimits
 from quorate.controller.feed.feed import FeedLimits
 from quorate.controller.http.ports import NodeLimits
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.access_parts import access_parts
 from quorate.controller.process.assembly import ControllerParts

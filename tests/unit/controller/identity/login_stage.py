@@ -6,9 +6,9 @@ import hmac
 from base64 import b64encode
 from itertools import count
 
-from quorate.controller.api.kept_files import Secrets
 from quorate.controller.client.login import PasswordLogin, scram_client
 from quorate.controller.identity.logins import FinishedLogin, Logins
+from quorate.controller.identity.secrets import Secrets
 from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.credentials import ServerCredential
 from quorate.controller.scram.http_fields import HttpStep

@@ -58,7 +58,9 @@ def test_settings_of_several_controllers_agree_and_can_be_loaded(tmp_path: Path)
 def test_settings_take_the_table_that_the_page_about_operations_appends(tmp_path: Path) -> None:
     assert made(tmp_path).exit_code == 0
     file = tmp_path / "etc" / "controller-1.toml"
-    (snippet,) = re.findall(r"```toml\n(\[access\].*?)```", OPERATIONS.read_text(encoding="utf-8"), flags=re.DOTALL)
+    (snippet,) = re.findall(
+        r"```toml\n(\[access\]\nauthorizer.*?)```", OPERATIONS.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     file.write_text(file.read_text(encoding="utf-8") + snippet, encoding="utf-8")
     loaded = load_settings(ControllerSettings, file, (), {})
     assert (loaded.access.authorizer, loaded.access.super_users) == ("acl", ("User:admin",))
