@@ -8,7 +8,7 @@ from typing import Final, Literal, get_args
 from quorate.controller.decisions.origin import ANONYMOUS
 
 #: How it was proved who asks. ``said``: not at all, but whoever reaches this node may say so (no authorizer).
-Proof = Literal["certificate", "token", "scram", "uid", "delegation-token", "seal", "said", "anonymous"]
+Proof = Literal["certificate", "token", "scram", "jwt", "uid", "delegation-token", "seal", "said", "anonymous"]
 NodeRole = Literal["controller", "broker"]
 
 PROOFS: Final = get_args(Proof)

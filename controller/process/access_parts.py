@@ -14,7 +14,9 @@ from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import Authentication
-from quorate.controller.identity.found_tokens import AllTokens
+from quorate.controller.identity.found_tokens import AllTokens, FoundTokens
+from quorate.controller.identity.issuer_keys import JWKS_FILE_SETTING, KeysAddress, KeysFile
+from quorate.controller.identity.jwt_tokens import JwtRules, JwtTokens
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.secrets import Secrets
@@ -23,7 +25,7 @@ from quorate.controller.identity.tokens_file import TOKENS_SETTING, TokensFile
 from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
-from quorate.controller.process.access_settings import AccessSettings
+from quorate.controller.process.access_settings import AccessSettings, JwtSettings
 from quorate.controller.process.settings import ControllerSettings
 from quorate.snapshots.image.image import MetadataImage
 
@@ -44,6 +46,8 @@ class AccessParts:
     kept: dict[str, KeptFile[Any] | None] = field(default_factory=dict)
     #: Who asks through the Unix socket.
     uids: UidIdentities | None = None
+    #: To be run beside the controller. None: no issuer is asked for its keys.
+    issuer_keys: KeysAddress | None = None
 
     def over(self, image: Callable[[], MetadataImage]) -> AccessControl:
         """The access control that goes by the ACLs and credentials of this image."""
@@ -78,7 +82,11 @@ def access_parts(
     logins = _logins(access, shared_secrets, token_secrets)
     super_users = frozenset(access.super_users)
     file = TokensFile(access.tokens_file)
-    tokens = file if logins is None else AllTokens((file, logins.tokens))
+    keys = _issuer_keys(access.jwt)
+    kinds: list[FoundTokens] = [file]
+    kinds += [] if logins is None else [logins.tokens]
+    kinds += [] if keys is None else [_jwt_tokens(access.jwt, keys)]
+    tokens = AllTokens(kinds)
     certificates = CertificateIdentities(cluster_id, PrincipalMapping(access.principal_mapping_rules))
     return AccessParts(
         IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies), uids),
@@ -86,8 +94,9 @@ def access_parts(
         super_users,
         seals,
         logins,
-        {TOKENS_SETTING: file.file},
+        {TOKENS_SETTING: file.file, JWKS_FILE_SETTING: keys.file if isinstance(keys, KeysFile) else None},
         uids,
+        keys if isinstance(keys, KeysAddress) else None,
     )
 
 
@@ -96,6 +105,19 @@ def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secr
         return None
     mechanisms, lifetime_ms = access.login_mechanisms, access.login_lifetime_ms
     return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, secrets.token_urlsafe)
+
+
+def _issuer_keys(jwt: JwtSettings) -> KeysFile | KeysAddress | None:
+    if jwt.jwks_url is not None:
+        return KeysAddress(jwt.jwks_url, jwt.jwks_ca_file)
+    return None if jwt.jwks_file is None else KeysFile(jwt.jwks_file)
+
+
+def _jwt_tokens(jwt: JwtSettings, keys: KeysFile | KeysAddress) -> JwtTokens:
+    assert jwt.issuer is not None, "the settings ask for it"
+    assert jwt.audience is not None, "the settings ask for it"
+    rules = JwtRules(jwt.issuer, jwt.audience, jwt.algorithms, jwt.principal_claim, jwt.clock_skew_ms)
+    return JwtTokens(rules, keys, _wall_ms)
 
 
 def _wall_ms() -> float:

@@ -11,6 +11,44 @@ from quorate.controller.identity.setting_types import MappingRules, NamedUids, P
 from quorate.controller.principals.mapping_rules import DEFAULT_RULES
 from quorate.controller.process.setting_group import Group
 
+_Text = Annotated[str, Field(min_length=1, max_length=2_048)]
+_Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+
+
+class JwtSettings(Group):
+    """JSON Web Tokens of an OpenID Connect issuer, as `Authorization: Bearer`. Set all of `issuer`, `audience` and one
+    of `jwks_file` and `jwks_url`, or none of them: then no such token is anybody's."""
+
+    issuer: _Text | None = None
+    """What the claim `iss` must be, letter by letter (Kafka's sasl.oauthbearer.expected.issuer)."""
+    audience: _Text | None = None
+    """What the claim `aud` must be or hold (sasl.oauthbearer.expected.audience)."""
+    jwks_file: Path | None = None
+    """The issuer's public keys (JWKS), 256 KiB at most; read again when it has changed."""
+    jwks_url: Annotated[str, Field(pattern=r"^https://[!-~]+$", max_length=2_048)] | None = None
+    """Where the issuer has them (sasl.oauthbearer.jwks.endpoint.url), by https. Asked every ten minutes, and, at most
+    each 30 s, when a token names a key that is not among them. While it does not answer the keys of before hold."""
+    jwks_ca_file: Path | None = None
+    """CAs of the server at `jwks_url`, in PEM; unset: those that the system trusts."""
+    algorithms: Annotated[tuple[_Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
+    """Of signatures. None is by a secret, and none is no signature."""
+    principal_claim: _Text = "sub"
+    """The claim that is the name of the `User` (sasl.oauthbearer.sub.claim.name)."""
+    clock_skew_ms: int = Field(default=30_000, ge=0, le=300_000)
+    """So far the clocks of issuer and controllers may be apart (sasl.oauthbearer.clock.skew.seconds)."""
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        if not self.model_fields_set:
+            return self
+        if self.issuer is None or self.audience is None:
+            raise ValueError("tokens of an issuer need both issuer and audience")
+        if (self.jwks_file is None) == (self.jwks_url is None):
+            raise ValueError("tokens of an issuer need one of jwks_file and jwks_url, and not both")
+        if self.jwks_ca_file is not None and self.jwks_url is None:
+            raise ValueError("jwks_ca_file is for jwks_url")
+        return self
+
 
 class AccessSettings(Group):
     """Permissions over HTTP (docs/security.md). Every controller decides by its own settings: give all the same."""
@@ -32,6 +70,7 @@ class AccessSettings(Group):
     a password that he sets."""
     login_lifetime_ms: int = Field(default=900_000, ge=1_000, le=86_400_000)
     """A login lasts this long; clients renew it by themselves (Kafka's connections.max.reauth.ms)."""
+    jwt: JwtSettings = Field(default_factory=JwtSettings)
     principal_mapping_rules: MappingRules = DEFAULT_RULES
     """Rules that make the name of a `User` out of the distinguished name of a client's certificate (Kafka's
     ssl.principal.mapping.rules), for `tls.client_auth` optional or required. Certificates of nodes need none: they say

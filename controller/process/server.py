@@ -22,6 +22,7 @@ from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http.ports import Node
 from quorate.controller.http.serving import HttpServer
+from quorate.controller.identity.issuer_keys import KeysAddress
 from quorate.controller.identity.secrets import Secrets, shown
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals
@@ -111,7 +112,11 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 
 
 async def _work_when_settled(
-    faults: ProcessFaults, registrar: Registrar, watch: ControllerDigestWatch, certificates: CertificateWatch
+    faults: ProcessFaults,
+    registrar: Registrar,
+    watch: ControllerDigestWatch,
+    certificates: CertificateWatch,
+    issuer_keys: KeysAddress | None,
 ) -> None:
     await asyncio.sleep(_SETTLED_S)
     await warm_up(LoopScheduler(faults), faults)
@@ -119,6 +124,8 @@ async def _work_when_settled(
         tasks.create_task(in_background("registration", registrar.run, faults))
         tasks.create_task(in_background("digest watch", watch.run, faults))
         tasks.create_task(in_background("certificate watch", certificates.run, faults))
+        if issuer_keys is not None:
+            tasks.create_task(in_background("keys of the issuer", issuer_keys.run, faults))
 
 
 class _Secrets(NamedTuple):
@@ -139,7 +146,7 @@ class _Secrets(NamedTuple):
 
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
-) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch]:
+) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch, KeysAddress | None]:
     disk = RealDisk(stack.enter_context(spare_descriptors()))
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
@@ -185,8 +192,8 @@ async def _start(
     server = await _listen(assembly.node, settings, files)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
-    kept = secrets.by_setting() | parts.access.kept
-    return assembly.registrar, assembly.digest_watch, CertificateWatch(files, faults, faults.counters, kept)
+    certificates = CertificateWatch(files, faults, faults.counters, secrets.by_setting() | parts.access.kept)
+    return assembly.registrar, assembly.digest_watch, certificates, parts.access.issuer_keys
 
 
 def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:

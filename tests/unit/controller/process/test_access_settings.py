@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, token_line
+from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.tokens_file import TokensFile
 from quorate.controller.process.access_parts import access_parts
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from tests.unit.controller.identity.test_jwt_tokens import KEYS, signed
 
 FILE = """
 node_id = 1
@@ -126,3 +130,40 @@ def test_file_of_tokens_that_cannot_be_used_is_refused_at_the_start(
         os.chmod(private(file, text), mode)
     with pytest.raises(InvalidSettings, match=f"access.tokens_file .*{says}"):
         TokensFile(file)
+
+
+JWT = ('access.jwt.issuer="https://issuer"', 'access.jwt.audience="quorate"')
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (JWT[:1], "both issuer and audience"),
+        (JWT, "one of jwks_file and jwks_url"),
+        ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.jwks_url="https://issuer/keys"'), "and not both"),
+        ((*JWT, 'access.jwt.jwks_url="http://issuer/keys"'), "jwks_url"),
+        ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_ca_file=b"), "jwks_ca_file is for jwks_url"),
+        ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["HS256"]'), "algorithms"),
+        ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["none"]'), "algorithms"),
+    ],
+)
+def test_settings_of_an_issuer_that_do_not_go_together_are_refused(
+    tmp_path: Path, overrides: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(InvalidSettings, match=says):
+        load(tmp_path, FILE + ACL, *overrides)
+
+
+def test_token_of_the_issuer_in_the_settings_is_its_subject(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"keys": KEYS}))
+    settings = load(tmp_path, FILE + ACL, *JWT, f'access.jwt.jwks_file="{keys}"')
+    parts = access_parts(settings, "cluster", lambda: (b"s" * 32,), None)
+    for exp, found in ((time.time() + 60, Identity("User:ana", "jwt")), (time.time() - 60, None)):
+        claims = RequestClaims("GET", "/v1/topics", "10.0.0.1", {"authorization": f"Bearer {signed(exp=exp)}"})
+        if found is None:
+            with pytest.raises(NoAccess, match="nobody has this token"):
+                parts.authentication.identify(claims)
+        else:
+            assert parts.authentication.identify(claims).identity == found
+    assert set(parts.kept) == {"access.tokens_file", "access.jwt.jwks_file"}

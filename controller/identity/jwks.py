@@ -1,0 +1,75 @@
+"""The keys of an issuer of JSON Web Tokens (JWKS, RFC 7517): public ones for signatures, by their ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import jwt
+
+from quorate.metadata_log.errors import QuorateError
+
+#: Bytes of a key set, and keys in it.
+JWKS_BYTES_MAX: Final = 262_144
+JWKS_KEYS_MAX: Final = 100
+#: Signatures by a private key. None of them is ``none``, and none is by a secret that verifiers have, too.
+JWT_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+
+
+class InvalidJwks(QuorateError, ValueError):
+    """A text that is no key set, or one in which there is no key that could be used."""
+
+
+class IssuerKeys:
+    """The keys of an issuer as they were at one time."""
+
+    def __init__(self, keys: Mapping[str, jwt.PyJWK]) -> None:
+        """By id."""
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def find(self, key_id: str) -> jwt.PyJWK | None:
+        """The key with this id."""
+        return self._keys.get(key_id)
+
+    @classmethod
+    def parse(cls, data: bytes) -> IssuerKeys:
+        """All keys of a set that are for what is used here; others are passed over, as the RFC has it.
+
+        Raises:
+            InvalidJwks: it is none, too large, or without any such key.
+        """
+        if len(data) > JWKS_BYTES_MAX:
+            raise InvalidJwks(f"a key set has at most {JWKS_BYTES_MAX} bytes")
+        try:
+            listed = json.loads(data)["keys"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise InvalidJwks('a key set is JSON of the form {"keys": [...]} (RFC 7517)') from None
+        if not isinstance(listed, list) or len(listed) > JWKS_KEYS_MAX:
+            raise InvalidJwks(f"a key set has a list of at most {JWKS_KEYS_MAX} keys")
+        keys = {key_id: key for one in listed if (key_id := _id(one)) and (key := _key(one)) is not None}
+        if not keys:
+            raise InvalidJwks(
+                f"the key set has no public key with a kid, for signatures by {', '.join(JWT_ALGORITHMS)}"
+            )
+        return cls(keys)
+
+
+def _id(one: object) -> str:
+    key_id = one.get("kid") if isinstance(one, dict) else None
+    return key_id if isinstance(key_id, str) else ""
+
+
+def _key(one: dict[str, object]) -> jwt.PyJWK | None:
+    # A private key that was published is everybody's.
+    if one.get("use", "sig") != "sig" or "d" in one:
+        return None
+    try:
+        key = jwt.PyJWK(one)
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return None
+    # None by a secret: whoever reads the set could sign by it.
+    return key if key.algorithm_name in JWT_ALGORITHMS else None

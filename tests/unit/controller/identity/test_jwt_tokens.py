@@ -1,0 +1,176 @@
+"""Tokens of an issuer: only one that says all that it must, signed by a key of the issuer, is anybody's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from quorate.controller.identity.claims import NoAccess
+from quorate.controller.identity.identity import Identity
+from quorate.controller.identity.jwks import JWKS_BYTES_MAX, JWKS_KEYS_MAX, InvalidJwks, IssuerKeys
+from quorate.controller.identity.jwt_tokens import JWT_CHARS_MAX, JwtRules, JwtTokens
+
+RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", 30_000)
+NOW_S = 1_700_000_000
+RSA, EC = rsa.generate_private_key(65_537, 2_048), ec.generate_private_key(ec.SECP256R1())
+PUBLIC_PEM = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+OCT = {"kty": "oct", "kid": "shared", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA", "alg": "HS256"}
+
+
+def public(key: Any, kid: str, **more: str) -> dict[str, Any]:
+    """A key as sets have it."""
+    algorithm = (
+        jwt.algorithms.ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else jwt.algorithms.RSAAlgorithm
+    )
+    return algorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": kid} | more
+
+
+KEYS = [
+    public(RSA, "r", alg="RS256"),
+    public(EC, "e"),
+    OCT,
+    public(RSA, "enc", use="enc"),
+    public(RSA, "p", alg="PS256"),
+]
+
+
+class Source:
+    """Keys that a test changes."""
+
+    def __init__(self) -> None:
+        self.keys = IssuerKeys.parse(json.dumps({"keys": KEYS}).encode())
+        self.generation = 0
+        self.wanted: list[str] = []
+
+    def __call__(self) -> IssuerKeys:
+        return self.keys
+
+    def want(self, key_id: str) -> None:
+        self.wanted.append(key_id)
+
+
+class Stage:
+    """Tokens of the issuer by a clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now_s = float(NOW_S)
+        self.source = Source()
+        self.tokens = JwtTokens(RULES, self.source, lambda: self.now_s * 1000)
+
+    def why_not(self, token: str) -> str:
+        with pytest.raises(NoAccess) as refused:
+            self.tokens.find(token)
+        assert "nobody has this token" in refused.value.message
+        return refused.value.noted
+
+
+def signed(key: Any = RSA, algorithm: str = "RS256", kid: str | None = "r", **changes: Any) -> str:
+    """A token that is right, but for what is changed; None: without that claim."""
+    said = {"iss": "https://issuer", "aud": "quorate", "sub": "ana", "exp": NOW_S + 60} | changes
+    claims = {name: value for name, value in said.items() if value is not None}
+    return jwt.encode(claims, key, algorithm, headers={} if kid is None else {"kid": kid})
+
+
+@pytest.mark.parametrize(
+    "token",
+    [signed(), signed(EC, "ES256", "e"), signed(aud=["other", "quorate"]), signed(nbf=NOW_S + 29)],
+    ids=range(4),
+)
+def test_right_token_is_its_subject(token: str) -> None:
+    assert Stage().tokens.find(token) == Identity("User:ana", "jwt")
+
+
+@pytest.mark.parametrize(
+    ("token", "says"),
+    [
+        (signed(PUBLIC_PEM.hex(), "HS256"), "alg value is not allowed"),
+        (signed("secret-secret-secret-secret-secret", "HS256", "shared"), "no key 'shared'"),
+        (signed(RSA, "RS384"), "alg value is not allowed"),
+        (signed(RSA, "PS256", "p"), "alg value is not allowed"),
+        (signed(rsa.generate_private_key(65_537, 2_048)), "ignature"),
+        (signed(RSA, "RS256", "e"), "lgorithm"),
+        (signed(kid="enc"), "no key 'enc'"),
+        (signed(kid=None), "no key 'None'"),
+        (signed(iss="https://other"), "issuer"),
+        (signed(aud="other"), "udience"),
+        (signed(aud=None), "aud"),
+        (signed(exp=None), "exp"),
+        (signed(sub=None), "sub"),
+        (signed(exp=NOW_S - 30), "its exp is 30 s ago"),
+        (signed(nbf=NOW_S + 31), "its nbf is 31 s ahead"),
+        (signed(iat=NOW_S + 31), "its iat is 31 s ahead"),
+        (signed(exp="soon"), "exp"),
+        (signed(sub="a" * 300), "256 characters"),
+        (signed(sub=""), "Type:name"),
+    ],
+    ids=range(19),
+)
+def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str) -> None:
+    assert says in Stage().why_not(token)
+
+
+def test_changed_token_is_nobodys() -> None:
+    head, body, signature = signed().split(".")
+    other = signed(sub="root").split(".")[1]
+    assert "ignature" in Stage().why_not(f"{head}.{other}.{signature}")
+    assert Stage().why_not(f"{body}.{body}.{signature}")
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "a.b", signed(None, "none"), "qlogin1.user.SCRAM-SHA-256.1.YQ.00", "a.b." + "c" * JWT_CHARS_MAX],
+    ids=range(5),
+)
+def test_what_has_another_form_is_left_to_others(token: str) -> None:
+    assert Stage().tokens.find(token) is None
+
+
+def test_generation_moves_when_a_token_that_was_found_ends_or_the_keys_change() -> None:
+    s = Stage()
+    before = s.tokens.generation
+    assert s.tokens.find(signed()) == Identity("User:ana", "jwt")
+    s.now_s += 89.9
+    assert s.tokens.generation == before
+    s.now_s += 0.1
+    assert s.tokens.generation == before + 1
+    assert "its exp" in s.why_not(signed())
+    s.source.generation += 1
+    assert s.tokens.generation == before + 2
+
+
+def test_key_that_is_not_there_is_asked_for_and_known_from_then_on() -> None:
+    s = Stage()
+    new = rsa.generate_private_key(65_537, 2_048)
+    assert s.why_not(signed(new, kid="new"))
+    assert s.source.wanted == ["new"]
+    s.source.keys = IssuerKeys.parse(json.dumps({"keys": [public(new, "new")]}).encode())
+    assert s.tokens.find(signed(new, kid="new")) == Identity("User:ana", "jwt")
+    assert s.why_not(signed()), "the old key is gone"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "JSON of the form"),
+        (b"[]", "JSON of the form"),
+        (b'{"keys": 1}', "list"),
+        (b"[" * 100_000, "JSON of the form"),
+        (b" " * (JWKS_BYTES_MAX + 1), "bytes"),
+        (json.dumps({"keys": [OCT] * (JWKS_KEYS_MAX + 1)}).encode(), "list of at most"),
+        (json.dumps({"keys": [OCT]}).encode(), "no public key"),
+        (json.dumps({"keys": [{"kty": "RSA", "kid": "x", "n": "", "e": ""}, 1, {"kid": 1}]}).encode(), "no public key"),
+        (
+            json.dumps({"keys": [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA)) | {"kid": "x"}]}).encode(),
+            "no public",
+        ),
+    ],
+    ids=range(9),
+)
+def test_key_set_that_cannot_be_used_is_refused(data: bytes, says: str) -> None:
+    with pytest.raises(InvalidJwks, match=says):
+        IssuerKeys.parse(data)
