@@ -15,8 +15,8 @@ from quorate.controller.identity.authentication import IdentityAuthentication
 from quorate.controller.identity.certificates import CertificateIdentities
 from quorate.controller.identity.claims import Authentication
 from quorate.controller.identity.found_tokens import AllTokens, FoundTokens
-from quorate.controller.identity.issuer_keys import JWKS_FILE_SETTING, KeysAddress, KeysFile
-from quorate.controller.identity.jwt_tokens import JwtRules, JwtTokens
+from quorate.controller.identity.issuer.keys import JWKS_FILE_SETTING, KeysAddress, KeysFile
+from quorate.controller.identity.issuer.tokens import JwtRules, JwtTokens
 from quorate.controller.identity.logins import Logins
 from quorate.controller.identity.seals import Seals
 from quorate.controller.identity.secrets import Secrets

@@ -22,7 +22,7 @@ from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http.ports import Node
 from quorate.controller.http.serving import HttpServer
-from quorate.controller.identity.issuer_keys import KeysAddress
+from quorate.controller.identity.issuer.keys import KeysAddress
 from quorate.controller.identity.secrets import Secrets, shown
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.refusals import Refusals

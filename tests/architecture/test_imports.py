@@ -65,7 +65,7 @@ SHELLS = {
     "quorate.controller.feed.feed": "its readers wait, and each has a clock",
     "quorate.controller.feed.sending": "writes to sockets",
     "quorate.controller.http": "the HTTP edge",
-    "quorate.controller.identity.issuer_keys": "asks the issuer for its keys, and says what came of it",
+    "quorate.controller.identity.issuer.keys": "asks the issuer for its keys, and says what came of it",
     "quorate.controller.logs.audit_log": "a thread that writes",
     "quorate.controller.logs.audit_reading": "reads files on a thread",
     "quorate.controller.logs.event_performance": "logs events that take long",

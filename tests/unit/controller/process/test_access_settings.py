@@ -17,7 +17,7 @@ from quorate.controller.process.access_parts import access_parts
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_source import load_settings
 from quorate.metadata_log.invalid_settings import InvalidSettings
-from tests.unit.controller.identity.test_jwt_tokens import KEYS, signed
+from tests.unit.controller.identity.issuer.test_tokens import KEYS, signed
 
 FILE = """
 node_id = 1

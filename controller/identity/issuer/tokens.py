@@ -16,7 +16,7 @@ import jwt
 from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.identity import Identity
-from quorate.controller.identity.jwks import IssuerKeys
+from quorate.controller.identity.issuer.key_sets import IssuerKeys
 from quorate.metadata_log.errors import ApiError, QuorateError
 
 #: Characters of the longest token that is looked at: a request's head has no room for more.

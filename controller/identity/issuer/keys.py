@@ -13,7 +13,7 @@ import aiohttp
 import structlog
 
 from quorate.controller.api.kept_files import KeptFile
-from quorate.controller.identity.jwks import JWKS_BYTES_MAX, InvalidJwks, IssuerKeys
+from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX, InvalidJwks, IssuerKeys
 from quorate.metadata_log.invalid_settings import InvalidSettings
 
 log = structlog.get_logger()

@@ -12,12 +12,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from quorate.controller.identity import issuer_keys
-from quorate.controller.identity.issuer_keys import KeysAddress, KeysFile
-from quorate.controller.identity.jwks import JWKS_BYTES_MAX
+from quorate.controller.identity.issuer import keys as issuer_keys
+from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX
+from quorate.controller.identity.issuer.keys import KeysAddress, KeysFile
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from tests.integration.made_certificates import authority, issued, server_context, written
-from tests.unit.controller.identity.test_jwt_tokens import KEYS
+from tests.unit.controller.identity.issuer.test_tokens import KEYS
 from tests.waiting import eventually
 
 RIGHT = json.dumps({"keys": KEYS}).encode()

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.identity import Identity
-from quorate.controller.identity.jwks import JWKS_BYTES_MAX, JWKS_KEYS_MAX, InvalidJwks, IssuerKeys
-from quorate.controller.identity.jwt_tokens import JWT_CHARS_MAX, JwtRules, JwtTokens
+from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX, JWKS_KEYS_MAX, InvalidJwks, IssuerKeys
+from quorate.controller.identity.issuer.tokens import JWT_CHARS_MAX, JwtRules, JwtTokens
 
 RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", 30_000)
 NOW_S = 1_700_000_000
