@@ -20,9 +20,11 @@ from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.credentials import users_of
 from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from quorate.controller.scram.server import ScramServer
+from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.logging_in import read_password
 from quorate.scripts.terminal.output import columns, show
 from quorate.scripts.terminal.passed_over import load_image_and_say
 from quorate.scripts.terminal.requesting import make
@@ -42,8 +44,8 @@ Mechanism = Annotated[
 PasswordFile = Annotated[
     Path | None,
     typer.Option(
-        help="File whose first line is the password. Without it the password is asked for, or read from the first "
-        "line of standard input where that is no terminal.",
+        help="File whose first line is the password, for its owner alone (mode 600). Without it the password is asked "
+        "for, or read from the first line of standard input where that is no terminal.",
         show_default=False,
     ),
 ]
@@ -189,17 +191,16 @@ def _password(name: str, file: Path | None, *, is_new: bool) -> str:
 
 
 def _first_line(file: Path | None) -> str:
+    if file is not None:
+        try:
+            return read_password(file, "--password-file")
+        except InvalidSettings as error:
+            raise typer.BadParameter(str(error), param_hint="--password-file") from None
     try:
-        if file is None:
-            line = sys.stdin.buffer.readline(_PASSWORD_BYTES_MAX + 2)
-        else:
-            with file.open("rb") as opened:
-                line = opened.readline(_PASSWORD_BYTES_MAX + 2)
+        line = sys.stdin.buffer.readline(_PASSWORD_BYTES_MAX + 2)
         password = line.rstrip(b"\r\n")
         if len(password) > _PASSWORD_BYTES_MAX:
             raise typer.BadParameter(f"it has more than {_PASSWORD_BYTES_MAX} bytes", param_hint="password")
         return password.decode()
     except UnicodeDecodeError:
         raise typer.BadParameter("it is no UTF-8", param_hint="password") from None
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}", param_hint="--password-file") from None

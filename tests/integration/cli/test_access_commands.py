@@ -54,6 +54,7 @@ async def test_credentials_are_set_shown_and_removed(tmp_path: Path) -> None:
         assert (await t.run("users", "list")).out == "No user has a credential.\n"
         file = tmp_path / "password"
         file.write_text("a pässword\nnot this line\n", encoding="utf-8")
+        file.chmod(0o600)
         ended = await t.run("users", "set", "ana", "--mechanism", SHA_256, "--password-file", str(file))
         assert ended == (exit_codes.DONE, "The SCRAM-SHA-256 credential of ana was set.\n", "")
         arguments = ("--mechanism", "scram-sha-512", "--iterations", "5000", "--password-file", str(file))
