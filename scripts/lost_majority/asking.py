@@ -12,12 +12,13 @@ from typing import Any, Final
 from urllib.error import URLError
 
 from quorate.controller.api.resources import StatusReply
-from quorate.controller.client.connection import controller_url
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent, controller_url, is_silence
+from quorate.metadata_log.errors import ApiError
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls
-from quorate.scripts.terminal.survey import ask
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
 _BROKER_TIMEOUT_S: Final = 2.0
@@ -28,16 +29,33 @@ def ask_controllers(urls: Sequence[str], secret: bytes | None, local: str | Path
     """The answers of those of the controllers that give one within a second.
 
     ``local``: directory of the local cluster, if they are of one.
+
+    Raises:
+        RecoveryError: one is there, and does not tell whoever asks what it knows: a majority may be running.
     """
     if not urls:
         return []
 
     async def run() -> list[RunningController]:
         async with client_of(urls, secret, local=Path(local or LOCAL_DIRECTORY)) as client:
-            asked = await asyncio.gather(*(ask(client, controller_url(url), _CONTROLLER_TIMEOUT_MS) for url in urls))
-        return [_answer(one.url, one.reply) for one in asked if one.reply is not None]
+            asked = await asyncio.gather(*(_ask(client, controller_url(url)) for url in urls))
+        return [answer for answer in asked if answer is not None]
 
     return asyncio.run(run())
+
+
+async def _ask(client: ControllerClient, url: str) -> RunningController | None:
+    try:
+        return _answer(url, await client.status_of(url, _CONTROLLER_TIMEOUT_MS))
+    except NoAnswer:
+        return None
+    except (ApiError, NotSent) as error:
+        if isinstance(error, NotSent) and is_silence(error):
+            return None
+        raise RecoveryError(
+            f"{url}: what is there does not say what it knows ({error}), so a majority may be running; "
+            "ask with the secret or certificates of the cluster, or stop it"
+        ) from error
 
 
 def _answer(url: str, status: StatusReply) -> RunningController:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from quorate.scripts.cluster.found_controllers import ask_each
+from quorate.scripts.lost_majority.asking import ask_controllers
+from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import alone
 from tests.integration.http_stage import stage
@@ -47,12 +49,15 @@ async def test_certificate_without_its_key_is_a_mistake_of_usage(monkeypatch: py
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_controller_that_cannot_be_asked_is_not_taken_for_silent(scheme: str) -> None:
+async def test_controller_that_cannot_be_asked_is_not_taken_for_silent(tmp_path: Path, scheme: str) -> None:
     """Nobody may conclude that a cluster does not run from not being trusted by it, or not trusting it."""
     server, foreign = server_context(issued(authority(), HOST)), client_context([authority("foreign")])
     async with stage(1, tls=SpokenTls(lambda: server, lambda: foreign)) as on:
         url = f"{scheme}://{on.urls[0].partition('://')[2]}"
         (found,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
+        with pytest.raises(RecoveryError, match=r"does not say what it knows \(.*\), so a majority may be running"):
+            await asyncio.to_thread(ask_controllers, [url], None, tmp_path)
     assert (found.status, found.is_silent) == (None, False)
     (gone,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
     assert gone.is_silent
+    assert await asyncio.to_thread(ask_controllers, [url], None, tmp_path) == []
