@@ -97,13 +97,17 @@ class LoginSession:
             ApiError: the login was refused; 401: the user, the password or the mechanism is wrong.
             NotSent: it did not come about: nothing else was asked.
         """
-        async with self._turn:
-            now = asyncio.get_running_loop().time()
-            if not self._authorization or now >= self._renew_at:
-                reply = await self.log_in(url, timeout_ms)
-                self._authorization = f"Bearer {reply.token}"
-                self._renew_at = now + reply.lifetime_ms / 1000 * _RENEWED_AFTER
-            return self._authorization
+        try:
+            # Others' logins, too, which are waited for.
+            async with asyncio.timeout(timeout_ms / 1000), self._turn:
+                now = asyncio.get_running_loop().time()
+                if not self._authorization or now >= self._renew_at:
+                    reply = await self.log_in(url, timeout_ms)
+                    self._authorization = f"Bearer {reply.token}"
+                    self._renew_at = now + reply.lifetime_ms / 1000 * _RENEWED_AFTER
+                return self._authorization
+        except TimeoutError as error:
+            raise NotSent(f"{url} did not answer a login in time") from error
 
     def forget(self, authorization: str) -> None:
         """See ``Authorizing``."""

@@ -24,9 +24,9 @@ _NETWORK_BITS: Final = 64
 class LoginFailures:
     """Of one controller. Owned by the loop thread."""
 
-    def __init__(self, wall_ms: Callable[[], float]) -> None:
-        """``wall_ms``: milliseconds since 1970. A clock that goes back forgets nothing meanwhile."""
-        self._wall_ms = wall_ms
+    def __init__(self, now_ms: Callable[[], float]) -> None:
+        """``now_ms``: milliseconds of a monotonic clock: one that is set back would shut out who failed for as long."""
+        self._now_ms = now_ms
         #: Failures not forgotten yet, and when that was so, by network; the one that failed last at the end.
         self._counts: dict[str, tuple[float, float]] = {}
 
@@ -49,11 +49,11 @@ class LoginFailures:
         self._counts.pop(network, None)
         while len(self._counts) >= ADDRESSES_MAX:
             del self._counts[next(iter(self._counts))]
-        self._counts[network] = count + 1, self._wall_ms()
+        self._counts[network] = count + 1, self._now_ms()
 
     def _count(self, network: str) -> float:
         count, at_ms = self._counts.get(network, (0.0, 0.0))
-        return max(0.0, count - max(0.0, self._wall_ms() - at_ms) / FORGOTTEN_MS)
+        return max(0.0, count - max(0.0, self._now_ms() - at_ms) / FORGOTTEN_MS)
 
 
 def _network(address: str) -> str:

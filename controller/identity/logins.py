@@ -62,6 +62,7 @@ class Logins:
         lifetime_ms: int,
         wall_ms: Callable[[], float],
         new_nonce: Callable[[], str],
+        now_ms: Callable[[], float],
     ) -> None:
         """By which mechanisms, and for how long.
 
@@ -71,11 +72,12 @@ class Logins:
             lifetime_ms: of a token.
             wall_ms: milliseconds since 1970.
             new_nonce: in the alphabet of base64 for URLs, and never the same twice.
+            now_ms: milliseconds of a monotonic clock, by which failures are forgotten.
         """
         self.mechanisms = mechanisms
         self.credentials = LoginCredentials(secrets, token_secrets, wall_ms)
         self.tokens = LoginTokens(secrets, self.credentials, wall_ms)
-        self.failures = LoginFailures(wall_ms)
+        self.failures = LoginFailures(now_ms)
         self.lifetime_ms = lifetime_ms
         self._keys = DerivedKeys(secrets, _LABEL)
         self._wall_ms = wall_ms

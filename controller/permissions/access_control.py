@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.decisions.origin import Grounds
@@ -81,12 +82,12 @@ class AccessControl:
         # Nodes act by their number alone, whatever else is said of their names.
         is_own = self._uids is not None and self._uids.is_own(caller.identity)
         is_super = caller.identity.node is None and (is_own or caller.principal in self._super_users)
-        rule = "runs this process" if is_own else _rule(caller, is_super=is_super)
+        rule = "runs this process" if is_own else partial(_rule, caller, is_super=is_super)
         return Rights(caller, self._authorizer, is_super, Grounds(rule))
 
 
 def _rule(caller: Caller, *, is_super: bool) -> str:
-    """The reason for what no ACL is asked about."""
+    """The reason for what no ACL is asked about. Put into words for who wants to know: a node may have many ids."""
     if is_super:
         return "access.super_users"
     return "everybody may, for himself" if caller.identity.node is None else f"is {caller.identity.node}"

@@ -27,6 +27,7 @@ from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_settings import AccessSettings, JwtSettings
 from quorate.controller.process.settings import ControllerSettings
+from quorate.metadata_log.steady_clock import steady_ms
 from quorate.snapshots.image.image import MetadataImage
 
 
@@ -104,7 +105,8 @@ def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secr
     if not access.login_mechanisms:
         return None
     mechanisms, lifetime_ms = access.login_mechanisms, access.login_lifetime_ms
-    return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, secrets.token_urlsafe)
+    new_nonce = secrets.token_urlsafe
+    return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, new_nonce, steady_ms)
 
 
 def _issuer_keys(jwt: JwtSettings) -> KeysFile | KeysAddress | None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from quorate.controller.protocol.types import ITEMS_MAX, ItemResult, Message, Text
+from quorate.controller.protocol.types import ITEMS_MAX, ItemResult, Message, SecretMessage, Text
 
 ResourceTypeName = Literal["TOPIC", "BROKER", "BROKER_LOGGER", "CLIENT_METRICS", "GROUP"]
 #: Where a value comes from, with Kafka's names (``ConfigSource``).
@@ -30,7 +30,7 @@ class ResourceName(Message):
     resource_name: Text
 
 
-class AlterableConfig(Message):
+class AlterableConfig(SecretMessage):
     """One change of one config."""
 
     name: Text
@@ -39,13 +39,13 @@ class AlterableConfig(Message):
     value: Text | None = None
 
 
-class AlterConfigsResource(ResourceName):
+class AlterConfigsResource(ResourceName, SecretMessage):
     """Changes of one resource: all of them, or none."""
 
     configs: Annotated[list[AlterableConfig], Field(max_length=_CONFIGS_MAX)]
 
 
-class IncrementalAlterConfigsRequest(Message):
+class IncrementalAlterConfigsRequest(SecretMessage):
     """Changes, resource by resource; each may fail for itself."""
 
     resources: Annotated[list[AlterConfigsResource], Field(max_length=ITEMS_MAX)]
@@ -53,20 +53,20 @@ class IncrementalAlterConfigsRequest(Message):
     validate_only: bool = False
 
 
-class ConfigValue(Message):
+class ConfigValue(SecretMessage):
     """One config of a resource."""
 
     name: Text
     value: Text | None = None
 
 
-class ReplacedConfigsResource(ResourceName):
+class ReplacedConfigsResource(ResourceName, SecretMessage):
     """All configs that one resource is to have: what is not named is removed."""
 
     configs: Annotated[list[ConfigValue], Field(max_length=_CONFIGS_MAX)]
 
 
-class AlterConfigsRequest(Message):
+class AlterConfigsRequest(SecretMessage):
     """Full replacement, resource by resource; each may fail for itself."""
 
     resources: Annotated[list[ReplacedConfigsResource], Field(max_length=ITEMS_MAX)]

@@ -57,7 +57,7 @@ class Message(BaseModel, metaclass=_CheckedMessage):
 
 
 class SecretMessage(Message):
-    """A request that holds secrets: whoever gets it wrong is not told what was found."""
+    """A request that may hold secrets: whoever gets it wrong is not told what was found, and no log is."""
 
 
 def _uuid(value: Any) -> bytes:

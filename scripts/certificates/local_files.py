@@ -34,3 +34,12 @@ def admin_tls(directory: Path) -> TlsContexts:
         InvalidTlsFiles: the certificates are gone, or others may read the key.
     """
     return TlsFiles(admin_paths(directory)).as_client
+
+
+def local_tls(directory: Path) -> TlsContexts:
+    """With which whoever proves by something else who he is asks its processes: no certificate of his is shown.
+
+    Raises:
+        InvalidTlsFiles: the CA's certificate is gone.
+    """
+    return TlsFiles(TlsPaths(None, None, admin_paths(directory).ca_files)).as_client

@@ -50,8 +50,8 @@ def client_of(
 ) -> ControllerClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
-    ``local``: directory of the local cluster, whose processes are asked as its administrator: through their Unix
-    sockets, where nobody is named as whom to ask.
+    ``local``: directory of the local cluster, whose processes are asked as its administrator, through their Unix
+    sockets: but for who says by a secret, a certificate or a password who he is.
 
     Raises:
         As ``ControllerClient``, ``find_tls``, ``find_login`` and ``is_insecure``.
@@ -59,17 +59,18 @@ def client_of(
     login = find_login()
     if secret is not None and login is not None:
         raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
+    is_administrator = secret is None and login is None
     return ControllerClient(
         urls,
         shared_secret=secret,
         login=login,
-        tls=find_tls(urls, local),
+        tls=find_tls(urls, local, is_administrator=is_administrator),
         timeout_ms=timeout_ms,
         principal=principal,
         absent_ms=absent_ms,
         at=at,
         insecure=is_insecure(),
-        sockets=local_sockets(local) if secret is None and not shows_certificate() else None,
+        sockets=local_sockets(local) if is_administrator and not shows_certificate() else None,
     )
 
 

@@ -134,7 +134,9 @@ def shows_certificate() -> bool:
     return bool(os.environ.get(CERT_VARIABLE))
 
 
-def find_tls(urls: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> TlsContexts | None:
+def find_tls(
+    urls: Iterable[str], directory: Path = LOCAL_DIRECTORY, *, is_administrator: bool = True
+) -> TlsContexts | None:
     """The certificates with which these are asked; None: there are none, and no TLS is spoken.
 
     They are those that the environment names, or the administrator's of the local cluster if it is one of its processes
@@ -142,6 +144,8 @@ def find_tls(urls: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> TlsConte
 
     Args:
         directory: of the local cluster.
+        is_administrator: whether nothing else says who asks. Else the local cluster's CA is trusted, and that is all:
+            a certificate would count before a token or a password.
 
     Raises:
         InvalidTlsFiles: they cannot be used.
@@ -150,9 +154,9 @@ def find_tls(urls: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> TlsConte
     if not any(named.values()):
         if not _secured_urls(directory) & set(urls):
             return None
-        from quorate.scripts.certificates.local_files import admin_tls
+        from quorate.scripts.certificates.local_files import admin_tls, local_tls
 
-        return admin_tls(directory)
+        return admin_tls(directory) if is_administrator else local_tls(directory)
     from quorate.controller.api.tls_files import TlsFiles, TlsPaths, check_paths
 
     cas = tuple(Path(part) for part in (named[CA_VARIABLE] or "").split(",") if part)

@@ -69,7 +69,7 @@ def _key(one: dict[str, object]) -> jwt.PyJWK | None:
         return None
     try:
         key = jwt.PyJWK(one)
-    except (jwt.PyJWTError, ValueError, TypeError):
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError, NotImplementedError):  # the last two of `oct` and `none`
         return None
     # None by a secret: whoever reads the set could sign by it.
     return key if key.algorithm_name in JWT_ALGORITHMS else None

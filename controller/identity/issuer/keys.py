@@ -94,7 +94,7 @@ class KeysAddress:
         """Ask once."""
         try:
             keys = IssuerKeys.parse(await self._fetched(session))
-        except (aiohttp.ClientError, TimeoutError, InvalidJwks) as error:
+        except (aiohttp.ClientError, TimeoutError, UnicodeError, InvalidJwks) as error:  # no host is called `a..b`
             log.warning("access.issuer_keys_refused", url=self._url, error=str(error) or type(error).__name__)
             return
         self._keys = keys

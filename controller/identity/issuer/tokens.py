@@ -35,7 +35,7 @@ class JwtRules:
 
     issuer: str
     audience: str
-    #: Of ``jwks.JWT_ALGORITHMS``.
+    #: Of ``key_sets.JWT_ALGORITHMS``.
     algorithms: tuple[str, ...]
     #: The claim that is the user's name.
     principal_claim: str

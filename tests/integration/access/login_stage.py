@@ -122,7 +122,7 @@ def access_of(file: Path, node_id: int, clock: WallClock) -> AccessParts:
     seals = Seals(lambda: (SECRET,), node_id, VOTERS, clock)
     numbers = count(node_id * 1_000_000)
     secrets, nonces = (lambda: (SECRET,), lambda: (TOKEN_SECRET,)), lambda: f"server{next(numbers)}"
-    logins = Logins(*secrets, tuple(HASHES), LIFETIME_MS, clock, nonces)
+    logins = Logins(*secrets, tuple(HASHES), LIFETIME_MS, clock, nonces, clock)
     tokens = AllTokens((TokensFile(file), logins.tokens))
     certificates = CertificateIdentities(CLUSTER_ID, PrincipalMapping())
     authentication = IdentityAuthentication(tokens, certificates, seals, frozenset())

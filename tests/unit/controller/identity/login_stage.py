@@ -45,7 +45,7 @@ class LoginStage:
     def believing(self, secrets: Secrets, mechanisms: tuple[str, ...] = tuple(HASHES)) -> Logins:
         """One more, whose secrets may change."""
         now, nonce = (lambda: self.now_ms), (lambda: f"nonce{next(self._numbers)}")
-        made = Logins(secrets, lambda: self.token_secrets, mechanisms, LIFETIME_MS, now, nonce)
+        made = Logins(secrets, lambda: self.token_secrets, mechanisms, LIFETIME_MS, now, nonce, now)
         made.credentials.follow(lambda: self.image)
         return made
 

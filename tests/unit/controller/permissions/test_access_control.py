@@ -6,7 +6,7 @@ import pytest
 
 from quorate.controller.authorizer.acl_index import AclIndex
 from quorate.controller.authorizer.authorizer import Authorizer
-from quorate.controller.identity.identity import Caller, Identity
+from quorate.controller.identity.identity import Caller, Identity, NodeIdentity
 from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.snapshots.image.image_parts import AclsImage
@@ -40,3 +40,20 @@ def test_node_without_an_authorizer_asks_no_acls() -> None:
     access = AccessControl.by_secret(None)
     access.moved()
     assert access.rights(ANA).may("READ", "TOPIC", "orders")
+
+
+def test_node_is_put_into_words_only_for_who_asks_why_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[NodeIdentity] = []
+
+    def noted(node: NodeIdentity) -> str:
+        said.append(node)
+        return "broker/7"
+
+    monkeypatch.setattr(NodeIdentity, "__str__", noted)
+    access = AccessControl(SharedSecretAuthentication(None), authorizer=Authorizer())
+
+    broker = Caller(Identity("Broker:7", "token", NodeIdentity("broker", frozenset({7}))), "10.0.0.1")
+    rights = access.rights(broker)
+    assert rights.may_on_cluster("CLUSTER_ACTION")
+    assert not said
+    assert rights.grounds.newest()() == "is broker/7"

@@ -14,6 +14,7 @@ from quorate.client import (
     ControllerClient,
     CreatableTopic,
     CreateTopicsRequest,
+    IncrementalAlterConfigsRequest,
     InvalidArgument,
     LabelEntry,
     QuorateError,
@@ -27,6 +28,7 @@ Topic: Any = CreatableTopic
 Topics: Any = CreateTopicsRequest
 Renewal: Any = RenewDelegationTokenRequest
 Credentials: Any = AlterUserScramCredentialsRequest
+Configs: Any = IncrementalAlterConfigsRequest
 Client: Any = ControllerClient
 Paths: Any = TlsPaths
 Files: Any = TlsFiles
@@ -59,6 +61,11 @@ def test_message_that_cannot_be_is_an_error_of_ours_that_names_field_value_and_r
     [
         lambda: Renewal(hmac="hu" + "sh!", renew_period_ms=1),
         lambda: Credentials(deletions=[], upsertions=["hu" + "sh"]),
+        lambda: Configs(
+            resources=[
+                {"resource_type": "BROKER", "resource_name": "1", "configs": [{"name": "p", "value": ["hu" + "sh"]}]}
+            ]
+        ),
     ],
 )
 def test_message_with_secrets_is_refused_without_them(make: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +42,29 @@ def test_local_cluster_is_asked_as_its_administrator_and_nobody_else_is() -> Non
     assert local is not None
     assert trusted_by(local()) == [ssl.PEM_cert_to_DER_cert(admin_paths(Path("var")).ca_files[0].read_text())]
     assert find_tls([ELSEWHERE]) is None
+
+
+def test_who_says_otherwise_who_he_is_shows_no_certificate_of_his(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would count before his token or password, and he would be asked as whom he is not."""
+    make_fresh(Path("var"), Ports.from_base(20_000), 1, 0, is_secured=True)
+    shown: list[str] = []
+    load = ssl.SSLContext.load_cert_chain
+
+    def note(context: ssl.SSLContext, certfile: str, *rest: Any, **more: Any) -> None:
+        shown.append(certfile)
+        load(context, certfile, *rest, **more)
+
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", note)
+    trusting = find_tls([LOCAL], is_administrator=False)
+    assert trusting is not None
+    assert trusted_by(trusting()) == [ssl.PEM_cert_to_DER_cert(admin_paths(Path("var")).ca_files[0].read_text())]
+    assert shown == []
+    administrator = find_tls([LOCAL])
+    assert administrator is not None
+    administrator()
+    assert shown
 
 
 def test_what_the_environment_names_goes_before_the_local_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

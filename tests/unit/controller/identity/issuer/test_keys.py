@@ -68,7 +68,7 @@ async def test_keys_are_fetched_and_kept_when_the_issuer_goes_wrong(tmp_path: Pa
 
 async def test_issuer_who_is_not_trusted_gives_no_keys(tmp_path: Path) -> None:
     async with issuer(tmp_path) as (told, url, _), aiohttp.ClientSession() as session:
-        for keys in (KeysAddress(url), KeysAddress("https://127.0.0.1:1/keys")):
+        for keys in (KeysAddress(url), KeysAddress("https://127.0.0.1:1/keys"), KeysAddress("https://a..b/keys")):
             await keys.ask(session)
             assert (len(keys()), keys.generation) == (0, 0)
         assert told.asked == 0

@@ -174,3 +174,9 @@ def test_key_that_is_not_there_is_asked_for_and_known_from_then_on() -> None:
 def test_key_set_that_cannot_be_used_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(InvalidJwks, match=says):
         IssuerKeys.parse(data)
+
+
+@pytest.mark.parametrize("strange", [{"kty": "oct"}, {"kty": "OKP", "alg": "none"}, {"kty": "RSA"}, {"kty": ["EC"]}])
+def test_key_that_is_none_does_no_harm_to_the_others_of_its_set(strange: dict[str, object]) -> None:
+    found = IssuerKeys.parse(json.dumps({"keys": [{"kid": "strange", **strange}, *KEYS]}).encode())
+    assert (found.find("strange"), len(found)) == (None, 3)
