@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import termios
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -32,6 +34,8 @@ from tests.waiting import eventually_sync
 
 READY_S = 120.0
 STOP_S = 60.0
+#: The smallest pipe that Linux makes: a page.
+PIPE_BYTES = os.sysconf("SC_PAGESIZE")
 
 
 def command(*arguments: str) -> list[str]:
@@ -181,16 +185,48 @@ def said_until(process: subprocess.Popen[str], word: str) -> str:
     return said
 
 
-def test_ctrl_c_while_a_twin_is_made_stops_it_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_while_a_twin_is_made_stops_it_and_leaves_nothing(tmp_path: Path, kafka_data: Path) -> None:
     directory, source = tmp_path / "twin", tmp_path / "source"
-    source.mkdir()
-    os.mkfifo(source / "00000000000000000000.log")  # reading it takes for ever
-    with running_up(directory, "--base-port", base_port(), "--from", str(source)) as process:
-        said_until(process, f"reading {source}")
-        process.send_signal(signal.SIGINT)
-        assert "stopped before anything was started" in said_until(process, "stopped")
-        assert process.wait(STOP_S) == 0
+    shutil.copytree(kafka_data / "static/m2/log", source)
+    checkpoint = max(source.glob("__cluster_metadata-0/*.checkpoint"))
+    os.truncate(checkpoint, checkpoint.stat().st_size - 100)  # it is passed over, which is said while the twin is made
+    first = f"quorate: reading {source}\n"
+    with pipe_with_room_for(len(first)) as (said, end):
+        process = subprocess.Popen(
+            command("up", "--dir", str(directory), "--base-port", base_port(), "--from", str(source)), stderr=end
+        )
+        try:
+            eventually_sync(lambda: waiting_bytes(said) == PIPE_BYTES, "the first sentence", STOP_S)
+            process.send_signal(signal.SIGINT)  # it cannot come further than its second sentence
+            sentences = [os.read(said, PIPE_BYTES).decode().strip("\0")]
+            assert process.wait(STOP_S) == 0
+            sentences.append(os.read(said, PIPE_BYTES).decode())
+        finally:
+            process.kill()
+            process.wait()
+    assert sentences[0] == first
+    assert sentences[1].endswith("quorate: stopped before anything was started\n")
+    assert "made cluster" not in sentences[1]
     assert list(tmp_path.iterdir()) == [source]
+
+
+@contextmanager
+def pipe_with_room_for(count: int) -> Iterator[tuple[int, int]]:
+    """A pipe whose writer waits for its reader once it has written so many bytes; its two ends."""
+    read, write = os.pipe()
+    try:
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        os.set_blocking(read, False)
+        os.write(write, bytes(PIPE_BYTES - count))
+        yield read, write
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def waiting_bytes(pipe: int) -> int:
+    """How much has been written to it and not been read."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.mark.timeout(300)
