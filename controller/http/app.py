@@ -12,6 +12,7 @@ from quorate.controller.api.content import JSON
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
+from quorate.controller.connections.framework_connection import connection_of
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
@@ -19,7 +20,6 @@ from quorate.controller.http.callers import CALLER, claims_of, origin_of
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
-from quorate.controller.http.framework_connection import connection_of
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
 from quorate.controller.http.pages import check_page
 from quorate.controller.http.ports import Node

@@ -23,13 +23,13 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
+from quorate.controller.connections.framework_connection import HEAD_END, FrameworkConnection
+from quorate.controller.connections.places import Places
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
 from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
 from quorate.controller.http.failures import failure_answer
-from quorate.controller.http.framework_connection import HEAD_END, FrameworkConnection
-from quorate.controller.http.places import Places
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routing import Call, Route, Serving
 from quorate.controller.http.usual_fields import usual_fields

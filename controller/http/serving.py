@@ -11,9 +11,9 @@ from aiohttp import web, web_app
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import TlsEntrance
+from quorate.controller.connections.framework_connection import mark_answering
 from quorate.controller.http.app import make_app
 from quorate.controller.http.express import ExpressLane
-from quorate.controller.http.framework_connection import mark_answering
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route

@@ -16,6 +16,7 @@ from quorate.controller.api.kept_files import SHARED_SECRET_SETTING, KeptFile, s
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.connections.open_files import places, spare_descriptors
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import OsRandom, ProcessFaults, new_uuid
 from quorate.controller.engine.loop_scheduler import LoopScheduler
@@ -32,7 +33,6 @@ from quorate.controller.process.assembly import ControllerParts, Environment, as
 from quorate.controller.process.certificate_watch import CertificateWatch
 from quorate.controller.process.composition import Machine
 from quorate.controller.process.digest_watch import ControllerDigestWatch
-from quorate.controller.process.open_files import places, spare_descriptors
 from quorate.controller.process.process_life import Ending, in_background
 from quorate.controller.process.quorum_parts import own_certificate_check, quorum_config, quorum_tls
 from quorate.controller.process.registrar import Registrar

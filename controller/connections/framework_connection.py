@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from quorate.controller.http.places import Places
+from quorate.controller.connections.places import Places
 
 HEAD_END: Final = b"\r\n\r\n"
 
