@@ -18,7 +18,7 @@ class FailedProofs:
     def __init__(self) -> None:
         #: Kind -> number.
         self.counts: dict[str, int] = {}
-        #: When the last ones failed, in milliseconds of one clock, and where they came from.
+        #: When the last ones failed, in milliseconds of one monotonic clock, and where they came from.
         self._last: deque[tuple[float, str]] = deque(maxlen=BURST)
 
     def note(self, kind: str, address: str, now_ms: float) -> None:

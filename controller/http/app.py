@@ -112,8 +112,9 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     said = dict(status_headers(status, retry_after_s))
     answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
     if isinstance(error, NoAccess):
-        cluster, address = request.app[NODE_KEY].cluster, remote_address(request) or ""
-        cluster.counters().failed_proofs.note(_shown(request), address, cluster.wall_ms())
+        node, address = request.app[NODE_KEY], remote_address(request) or ""
+        now_ms = node.controller.scheduler.monotonic_ms()
+        node.cluster.counters().failed_proofs.note(_shown(request), address, now_ms)
         answer.force_close()
     return answer
 

@@ -10,7 +10,7 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.counters import Counters
-from quorate.controller.engine.event_queue import EventQueue
+from quorate.controller.engine.event_queue import EventQueue, Scheduler
 from quorate.controller.engine.head_counters import HeadWatch
 from quorate.controller.engine.purgatory import Reply
 from quorate.controller.feed.feed import MetadataFeed
@@ -36,6 +36,7 @@ class Controller(Protocol):
 
     head_watch: HeadWatch
     events: EventQueue
+    scheduler: Scheduler
 
     @property
     def is_active(self) -> bool:

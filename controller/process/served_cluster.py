@@ -131,7 +131,7 @@ class ServedCluster:
         """The faults of this node that have not stopped it."""
         status = self._runtime.node.status()
         found = [*self._disk.sentences(is_voting=status.is_voter), *self._faults.sentences]
-        burst = self._counters.failed_proofs.sentence(self._scheduler.wall_ms())
+        burst = self._counters.failed_proofs.sentence(self._scheduler.monotonic_ms())
         found += [] if burst is None else [burst]
         return [*found, f"it does not lead: {status.hindrance}"] if status.hindrance else found
 

@@ -21,6 +21,8 @@ from quorate.metadata_log.errors import ApiError, QuorateError
 
 #: Characters of the longest token that is looked at: a request's head has no room for more.
 JWT_CHARS_MAX: Final = 8_000
+#: The last second of the year 9999, since 1970: no claim is about later ones, and every calculation with it is exact.
+SECONDS_MAX: Final = 253_402_300_799
 _TOLD: Final = "nobody has this token (Authorization: Bearer), or nobody has it any more"
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++")
 
@@ -118,8 +120,9 @@ class JwtTokens:
         now_s = self._wall_ms() / 1000
         for name in ("exp", "nbf", "iat"):
             at = claims.get(name, now_s)
-            if isinstance(at, bool) or not isinstance(at, (int, float)) or not math.isfinite(at):
-                raise WrongJwt(f"its {name} is no number of seconds")
+            # Compared, and not converted: an integer of JSON may be one that no float can be.
+            if isinstance(at, bool) or not isinstance(at, (int, float)) or not 0 <= at <= SECONDS_MAX:
+                raise WrongJwt(f"its {name} is no number of seconds since 1970, before the year 10000")
             if now_s >= at + skew_s if name == "exp" else now_s < at - skew_s:
                 raise WrongJwt(f"its {name} is {abs(now_s - at):.0f} s {'ago' if name == 'exp' else 'ahead'}")
         if not isinstance(claims[rules.principal_claim], str):

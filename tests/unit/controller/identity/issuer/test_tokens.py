@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX, JWKS_KEYS_MAX, InvalidJwks, IssuerKeys
-from quorate.controller.identity.issuer.tokens import JWT_CHARS_MAX, JwtRules, JwtTokens
+from quorate.controller.identity.issuer.tokens import JWT_CHARS_MAX, SECONDS_MAX, JwtRules, JwtTokens
 
 RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", 30_000)
 NOW_S = 1_700_000_000
@@ -112,6 +112,14 @@ def test_right_token_is_its_subject(token: str) -> None:
 )
 def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str) -> None:
     assert says in Stage().why_not(token)
+
+
+@pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
+@pytest.mark.parametrize(
+    "at", [10**400, -(10**400), 1e308, float("inf"), float("nan"), True, [], SECONDS_MAX + 1, -1], ids=range(9)
+)
+def test_time_that_is_none_is_refused_and_no_calculation_fails_on_it(claim: str, at: Any) -> None:
+    assert f"its {claim} is no number of seconds" in Stage().why_not(signed(**{claim: at}))
 
 
 def test_changed_token_is_nobodys() -> None:
