@@ -17,7 +17,7 @@ _EXCHANGE: Final = OnCluster("CLUSTER_ACTION")
 PERMISSIONS: Final[Mapping[tuple[str, str], Permission]] = {
     ("GET", "/v1/process"): _READ,
     ("GET", "/v1/image"): _READ,
-    ("GET", "/v1/image/digest"): OnCluster("DESCRIBE", nodes_may=True),
+    ("GET", "/v1/image/digest"): OnCluster("DESCRIBE", open_to="node"),
     ("GET", "/v1/rehearsal"): _READ,
     ("PUT", "/v1/rehearsal"): _CHANGE,
     ("GET", "/v1/brokers/{id}/directories"): _READ,

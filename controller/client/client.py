@@ -29,7 +29,7 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import Connection, InvalidUrl, NoAnswer, Request
+from quorate.controller.client.connection import InvalidUrl, NoAnswer, NodeState, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.login import PasswordLogin
@@ -126,8 +126,9 @@ class ControllerClient:
             InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal or client id can be.
         """
         self._session = PendingSession(shared_secret, principal, seal, client_id)
-        self._ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
-        self.urls = tuple(dict.fromkeys(map(self._ways.base_url, urls)))
+        ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
+        self._connect = ways.connect
+        self.urls = tuple(dict.fromkeys(map(ways.base_url, urls)))
         if not self.urls and sender is None:
             raise InvalidUrl("no controller was named: a client needs at least one")
         self._timeout_ms = timeout_ms
@@ -140,9 +141,6 @@ class ControllerClient:
         self.answers = AnswerClient(self._read)
         self.checkpoints = CheckpointClient(self._connect, timeout_ms)
         self.audit = AuditClient(self._connect)
-
-    def _connect(self, url: str) -> Connection:
-        return self._ways.connect(url)
 
     async def __aenter__(self) -> Self:
         self._session.check_open()
@@ -165,6 +163,11 @@ class ControllerClient:
         """The cluster as one controller itself sees it. Raises NotSent, NoAnswer, ApiError."""
         request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
         return (await self._connect(url).send(request)).model(StatusReply)
+
+    async def quorum_of(self, url: str, timeout_ms: float) -> tuple[NodeState, QuorumReply]:
+        """One controller, and the quorum as it sees it. Raises NotSent, NoAnswer, ApiError."""
+        answer = await self._connect(url).send(Request("GET", "/v1/quorum", timeout_ms, {"local": "true"}))
+        return answer.node_state(), answer.model(QuorumReply)
 
     async def digest_of(self, url: str, offset: int, **parameters: int | str) -> str:
         """Digest of one controller's or broker process's state at an offset; ``parameters``: further ones of the route.
@@ -357,8 +360,7 @@ class ControllerClient:
 
     async def feed_sessions(self, url: str, timeout_ms: float = 10_000) -> FeedSessionsReply:
         """The readers of one controller's feed; raises as ``fetch_batches``, without FeedOutOfRange."""
-        answer = await self._connect(url).send(Request("GET", "/v1/feed-sessions", timeout_ms))
-        return answer.model(FeedSessionsReply)
+        return (await self._connect(url).send(Request("GET", "/v1/feed-sessions", timeout_ms))).model(FeedSessionsReply)
 
     async def fetch_checkpoint(
         self, url: str, covers: tuple[int, int] | None, position: int, max_bytes: int, timeout_ms: float = 10_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from quorate.controller.identity.identity import NodeRole
 from quorate.controller.permissions.rights import NODE_OPERATION, Rights
@@ -49,19 +49,20 @@ class OnCluster(Permission):
     """An operation on the cluster, for the whole request."""
 
     operation: AclOperation
-    #: Whether the cluster's own nodes may, too, whom no ACL is about.
-    nodes_may: bool = False
+    #: Which of the cluster's own nodes may, too, whom no ACL is about; None: none of them.
+    open_to: Literal["controller", "node"] | None = None
     #: The reason of the rule, for whoever is refused.
     why: str = ""
 
     @property
     def told(self) -> str:
         """See ``Permission``."""
-        return f"{self.operation} on Cluster" + (", or to be a node of it" if self.nodes_may else "")
+        return f"{self.operation} on Cluster" + (f", or to be a {self.open_to} of it" if self.open_to else "")
 
     def check(self, rights: Rights, body: Any) -> None:
         """See ``Permission``."""
-        if not (self.nodes_may and rights.caller.identity.node is not None):
+        node = rights.caller.identity.node
+        if node is None or self.open_to not in (node.role, "node"):
             rights.need_on_cluster(self.operation, self.why)
 
 

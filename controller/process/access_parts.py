@@ -77,9 +77,8 @@ def access_parts(
     uids = UidIdentities(os.geteuid(), dict(access.uids))
     if access.authorizer == "none":
         return AccessParts(SharedSecretAuthentication(shared_secrets, uids), uids=uids)
-    voters = frozenset(voter.id for voter in settings.voters)
     assert shared_secrets is not None, "the settings ask for it with an authorizer"
-    seals = Seals(shared_secrets, settings.node_id, voters, _wall_ms)
+    seals = seals_of(settings, shared_secrets)
     logins = _logins(access, shared_secrets, token_secrets)
     super_users = frozenset(access.super_users)
     file = TokensFile(access.tokens_file)
@@ -99,6 +98,12 @@ def access_parts(
         uids,
         keys if isinstance(keys, KeysAddress) else None,
     )
+
+
+def seals_of(settings: ControllerSettings, shared_secrets: Secrets) -> Seals:
+    """The seals of the controller of these settings. The secrets: those in the file that they name."""
+    voters = frozenset(voter.id for voter in settings.voters)
+    return Seals(shared_secrets, settings.node_id, voters, _wall_ms)
 
 
 def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secrets | None) -> Logins | None:

@@ -6,16 +6,18 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from quorate.controller.identity.bearer_tokens import token_line
+from quorate.controller.process.access_parts import seals_of
 from quorate.controller.process.settings import ControllerSettings, parse_address
 from quorate.controller.process.settings_parts import tls_files
 from quorate.metadata_log.directory.directory import format_directory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.private_files import read_secret
+from quorate.metadata_log.private_files import read_secret, read_secrets
 from quorate.scripts.certificates.holders import CA_NAME, files_of
 from quorate.scripts.certificates.local_files import SECRET_NAME
 from quorate.scripts.cluster.formatting import FoundingVoter, founding_plan, new_id
@@ -42,6 +44,10 @@ _SECRET_BYTES: Final = 32
 
 class MayHaveRun(QuorateError):
     """A directory that votes from the start could be a voter's second one: nothing was made."""
+
+
+class GenerationNotTold(QuorateError):
+    """A controller is there and does not tell the generation of its quorum: another one would keep a directory out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +154,33 @@ def found_directory(settings: ControllerSettings, cluster_id: str, *, is_foundin
 
 
 def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
-    """The highest generation of the quorum that a controller of the settings knows; None: none answers."""
-    answers = [one.status for one in _ask_voters(settings) if one.status is not None]
-    return max((one.quorum.generation or 0 for one in answers if one.cluster_id == cluster_id), default=None)
+    """The highest generation of the quorum that a controller of the settings knows; None: nothing is at any address.
+
+    Raises:
+        GenerationNotTold: something is, and does not tell it, or is of another cluster.
+    """
+    answers = _ask_voters(settings)
+    for one in answers:
+        reason = _not_told(one, cluster_id)
+        if reason is not None:
+            raise GenerationNotTold(
+                f"{reason}: the quorum may have been founded anew, and a directory of another generation cannot join:"
+                " mend that, or say --generation, as the others' meta.properties do"
+            )
+    return max((one.quorum.generation or 0 for one in answers if one.quorum is not None), default=None)
 
 
 def _ask_voters(settings: ControllerSettings) -> list[FoundController]:
-    # With an authorizer it opens nothing, and is not to be sent.
-    file = settings.shared_secret_file if settings.access.authorizer == "none" else None
-    secret = None if file is None else read_secret(file)
+    """The answers of the addresses of the settings, asked as the controller of the settings asks the others."""
     files = tls_files(settings)
     urls = [settings.tls.url(voter.http) for voter in settings.voters]
     tls = None if files is None else files.as_client
-    return ask_each(urls, secret, tls, insecure=settings.access.insecure)
+    file, insecure = settings.shared_secret_file, settings.access.insecure
+    if settings.access.authorizer == "none":
+        return ask_each(urls, None if file is None else read_secret(file), tls, insecure=insecure)
+    assert file is not None, "the settings ask for it with an authorizer"
+    seals = seals_of(settings, partial(read_secrets, file))
+    return ask_each(urls, None, tls, seal=seals.seal, insecure=insecure)
 
 
 def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_founding: bool) -> None:
@@ -181,12 +201,19 @@ def _require_has_not_run(settings: ControllerSettings, cluster_id: str, *, is_fo
 
 def _sign_of_life(one: FoundController, cluster_id: str) -> str | None:
     """The reason why a cluster is not a new one, by the answer of one of its addresses; None: nothing there says so."""
-    if one.is_silent:
-        return None
-    if one.status is None:
-        return f"{one.url} takes connections and does not say how its cluster is ({one.trouble})"
-    if one.status.cluster_id != cluster_id:
-        return f"{one.url} is a controller of cluster {one.status.cluster_id}, not of {cluster_id}"
-    quorum = one.status.quorum
+    quorum = one.quorum
+    if quorum is None or one.cluster_id != cluster_id:
+        return _not_told(one, cluster_id)
     end = max(quorum.log_end_offset or 0, quorum.high_watermark)
     return f"controller {quorum.observed_by} at {one.url} has {end:,} records of cluster {cluster_id}" if end else None
+
+
+def _not_told(one: FoundController, cluster_id: str) -> str | None:
+    """The reason why whoever is at an address says nothing of a cluster; None: he does, or nobody is there."""
+    if one.is_silent:
+        return None
+    if one.quorum is None:
+        return f"{one.url} takes connections and does not say how its cluster is ({one.trouble})"
+    if one.cluster_id != cluster_id:
+        return f"{one.url} is a controller of cluster {one.cluster_id}, not of {cluster_id}"
+    return None

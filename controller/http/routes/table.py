@@ -108,7 +108,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The controllers: who is active, and how far each voter is",
         handlers.get_quorum,
         tag="cluster",
-        permission=OnCluster("DESCRIBE"),
+        # One that lost its directory asks the others, before it is given another (`quorate recover rejoin`).
+        permission=OnCluster("DESCRIBE", open_to="controller"),
         parameters=PastViewParameters,
         body=Nothing,
         reply=QuorumReply,
@@ -120,7 +121,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Digest of this node's state at an offset: equal on all nodes, or something is wrong",
         handlers.get_digest,
         tag="cluster",
-        permission=OnCluster("DESCRIBE", nodes_may=True),
+        permission=OnCluster("DESCRIBE", open_to="node"),
         parameters=DigestParameters,
         body=Nothing,
         reply=DigestReply,

@@ -197,7 +197,7 @@ def _require_silence(insisted: _Insisted, cluster_id: str) -> None:
     if not urls:
         raise typer.BadParameter("whose vote may be forgotten? Name that cluster's controllers with --controllers")
     for one in ask_each(urls, find_secret(insisted.secret_file), find_tls(urls), insecure=is_insecure()):
-        if not one.is_silent and (one.status is None or one.status.cluster_id == cluster_id):
+        if not one.is_silent and (one.quorum is None or one.cluster_id == cluster_id):
             raise ClusterError(
                 f"{one.url} answers: while a controller of cluster {cluster_id} runs, no other is given a vote that it"
                 " may have used; leave out --with-vote, and it joins"

@@ -57,7 +57,7 @@ async def test_controller_that_cannot_be_asked_is_not_taken_for_silent(tmp_path:
         (found,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
         with pytest.raises(RecoveryError, match=r"does not say what it knows \(.*\), so a majority may be running"):
             await asyncio.to_thread(ask_controllers, [url], None, tmp_path)
-    assert (found.status, found.is_silent) == (None, False)
+    assert (found.quorum, found.is_silent) == (None, False)
     (gone,) = await asyncio.to_thread(ask_each, [url], None, lambda: foreign, insecure=False)
     assert gone.is_silent
     assert await asyncio.to_thread(ask_controllers, [url], None, tmp_path) == []
