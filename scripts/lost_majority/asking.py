@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import ssl
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
-from urllib.error import URLError
+from typing import Final
 
+from quorate.broker.http.replies import ProcessReply
+from quorate.controller.api.errors import is_no_access
 from quorate.controller.api.resources import StatusReply
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import NoAnswer, NotSent, controller_url, is_silence
+from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, controller_url, is_silence
+from quorate.controller.client.pending_session import PendingSession
+from quorate.controller.client.ways import Ways
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.asking import client_of
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls
+from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls, is_insecure
+from quorate.scripts.terminal.logging_in import is_login_named
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
-_BROKER_TIMEOUT_S: Final = 2.0
-_BROKER_BYTES_MAX: Final = 16 * 1024 * 1024
+_BROKER_TIMEOUT_MS: Final = 2_000.0
 
 
 def ask_controllers(urls: Sequence[str], secret: bytes | None, local: str | Path | None) -> list[RunningController]:
@@ -69,33 +69,46 @@ def _answer(url: str, status: StatusReply) -> RunningController:
     )
 
 
-def ask_brokers(urls: Sequence[str], local: Path) -> list[RunningController]:
+def ask_brokers(urls: Sequence[str], secret: bytes | None, local: Path) -> list[RunningController]:
     """The offsets to which broker processes have followed the log: what they applied was committed.
 
     ``local``: as for ``ask_controllers``.
 
     Raises:
-        RecoveryError: one does not answer, or not as a broker does. It was named to be heard.
+        RecoveryError: one does not answer, or not as a broker does, or refuses whoever asks. It was named to be heard.
+        SecretInPlaintext: as ``ControllerClient``.
     """
-    tls = find_tls(urls, local)
-    return [_ask_broker(url, None if tls is None else tls()) for url in urls]
+    if not urls:
+        return []
+    tls = find_tls(urls, local, is_administrator=secret is None and not is_login_named())
+    session = PendingSession(secret, None)
+    ways = Ways(session, tls, None, None, is_secret=secret is not None and not is_insecure())
+
+    async def run() -> list[RunningController]:
+        try:
+            return [await _ask_broker(ways.connect(url)) for url in urls]
+        finally:
+            await session.close()
+
+    return asyncio.run(run())
 
 
-def _ask_broker(url: str, tls: ssl.SSLContext | None) -> RunningController:
+async def _ask_broker(connection: Connection) -> RunningController:
     try:
-        with urllib.request.urlopen(f"{url}/v1/process", timeout=_BROKER_TIMEOUT_S, context=tls) as reply:
-            document: Any = json.loads(reply.read(_BROKER_BYTES_MAX))
-        following, brokers = document["following"], document["brokers"]
-        return RunningController(
-            url=url,
-            node_id=int(brokers[0]["broker_id"]) if brokers else -1,
-            epoch=int(following["epoch"] or 0),
-            high_watermark=int(following["applied_offset"]),
-            active_id=following["leader_id"],
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = error.reason if isinstance(error, URLError) else error
-        why = reason.strerror or reason if isinstance(reason, OSError) else reason
+        reply = (await connection.send(Request("GET", "/v1/process", _BROKER_TIMEOUT_MS))).model(ProcessReply)
+    except (ApiError, NotSent, NoAnswer) as error:
+        if isinstance(error, ApiError) and is_no_access(error):
+            raise RecoveryError(
+                f"{connection.url}: the broker there does not say how far it is ({error}); leave it out, or ask with a "
+                "token or certificate that it knows"
+            ) from error
         raise RecoveryError(
-            f"{url}: no broker answers there ({why}); leave it out, or name its HTTP address"
+            f"{connection.url}: no broker answers there ({error}); leave it out, or name its HTTP address"
         ) from error
+    return RunningController(
+        url=connection.url,
+        node_id=reply.brokers[0].broker_id if reply.brokers else -1,
+        epoch=reply.following.epoch or 0,
+        high_watermark=reply.following.applied_offset,
+        active_id=reply.following.leader_id,
+    )

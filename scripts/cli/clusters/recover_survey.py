@@ -64,7 +64,7 @@ def look(
         say(number, len(paths), f"reading {path}")
         holdings.append(survey_directory(path.resolve()))
     followers = full_urls([part for part in brokers.split(",") if part.strip()], local)
-    answers = ask_controllers(urls, secret, local) + ask_brokers(followers, local)
+    answers = ask_controllers(urls, secret, local) + ask_brokers(followers, secret, local)
     return SurveyedCluster(holdings, answers, urls, cluster)
 
 

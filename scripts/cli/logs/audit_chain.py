@@ -6,14 +6,13 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from quorate.metadata_log.audit.audit_lines import AUDIT_DIRECTORY, audit_files
 from quorate.metadata_log.audit.chained_lines import BEGIN, ChainVerdict, verify_chain
 from quorate.metadata_log.audit.refusal_lines import refusal_files
-from quorate.metadata_log.errors import StorageError
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.output import reader_may_leave
 
@@ -38,37 +37,77 @@ def verify(
     """Check that no line was changed, added or removed, and name the first one that was.
 
     Each line carries the digest of the one before it. Says the digests at both ends: the first is of lines that
-    retention removed, and the last, kept elsewhere, shows later what was cut off or written anew. Exit code 1: broken.
+    retention removed, and the last, kept elsewhere, shows later what was cut off or written anew. All that is named is
+    checked, and what is wrong with one keeps nobody from the next. Exit code 0: all is as it was written; 1: a chain is
+    broken, or one could not be read.
 
-    Example: quorate audit verify var/controller-1
+    Example: quorate audit verify var/controller-1 var/controller-2
     """
-    verdicts = [(name, verify_chain(files)) for name, files in _chains(paths)]
+    checked = [_check(name, files) for name, files in _chains(paths)]
     with reader_may_leave():
-        for name, verdict in verdicts:
-            sys.stdout.writelines(f"{line}\n" for line in (_json if as_json else _lines)(name, verdict))
-    if any(verdict.broken is not None for _, verdict in verdicts):
+        for one in checked:
+            sys.stdout.writelines(f"{line}\n" for line in (_json if as_json else _lines)(one))
+        if len(checked) > 1 and not as_json:
+            sys.stdout.write(f"{_summary(checked)}\n")
+    if not all(one.is_right for one in checked):
         raise typer.Exit(exit_codes.REFUSED)
 
 
-def _chains(paths: list[Path]) -> Iterator[tuple[str, list[Path]]]:
-    """Each chain with what it is called. Files that are named are one: who names some of a directory names all."""
-    named = [path for path in paths if not path.is_dir()]
-    missing = [path for path in named if not path.exists()]
-    if missing:
-        raise StorageError(f"{missing[0]}: there is no such file or directory")
+class _Checked(NamedTuple):
+    """A chain, by the name that it is called by, and what came of looking at it."""
+
+    name: str
+    verdict: ChainVerdict | None
+    #: Why there is no verdict.
+    unreadable: str | None = None
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict is not None and self.verdict.broken is None
+
+
+def _chains(paths: list[Path]) -> Iterator[tuple[str, list[Path] | None]]:
+    """Each chain with what it is called, and None for what is none. Files that are named are one: who names some of a
+    directory names all.
+    """
+    named = [path for path in paths if path.is_file()]
     if named:
         yield ", ".join(map(str, named)), named
-    for directory in paths:
-        if directory.is_dir():
-            changes, refusals = audit_files(directory), refusal_files(directory)
-            if not (changes or refusals):
-                raise StorageError(f"{directory}: holds no audit lines ({AUDIT_DIRECTORY}/)")
-            yield f"{directory}: changes", changes
-            yield f"{directory}: refusals", refusals
+    for path in paths:
+        if path in named:
+            continue
+        changes, refusals = audit_files(path), refusal_files(path)
+        if not (changes or refusals):
+            yield str(path), None
+            continue
+        yield f"{path}: changes", changes
+        yield f"{path}: refusals", refusals
 
 
-def _lines(name: str, verdict: ChainVerdict) -> Iterator[str]:
-    yield name
+def _check(name: str, files: list[Path] | None) -> _Checked:
+    if files is None:
+        is_there = Path(name).exists()
+        why = f"holds no audit lines ({AUDIT_DIRECTORY}/)" if is_there else "there is no such file or directory"
+        return _Checked(name, None, why)
+    try:
+        return _Checked(name, verify_chain(files))
+    except OSError as error:
+        return _Checked(name, None, f"{error.filename or name}: {error.strerror or error}")
+
+
+def _summary(checked: list[_Checked]) -> str:
+    broken = sum(one.verdict is not None and not one.is_right for one in checked)
+    unreadable = sum(one.verdict is None for one in checked)
+    right = len(checked) - broken - unreadable
+    return f"{len(checked)} chains: {right} as written, {broken} broken, {unreadable} not readable"
+
+
+def _lines(one: _Checked) -> Iterator[str]:
+    yield one.name
+    if one.verdict is None:
+        yield f"  NOT READABLE: {one.unreadable}"
+        return
+    verdict = one.verdict
     yield f"  {verdict.lines:,} lines in {verdict.files:,} files"
     if verdict.broken is not None:
         yield f"  BROKEN: {verdict.broken.file}, line {verdict.broken.line}: {verdict.broken.why}"
@@ -78,14 +117,15 @@ def _lines(name: str, verdict: ChainVerdict) -> Iterator[str]:
     yield "  OK"
 
 
-def _json(name: str, verdict: ChainVerdict) -> Iterator[str]:
-    broken = verdict.broken
+def _json(one: _Checked) -> Iterator[str]:
+    verdict, broken = one.verdict, None if one.verdict is None else one.verdict.broken
     document = {
-        "chain": name,
-        "files": verdict.files,
-        "lines": verdict.lines,
-        "begin": verdict.begin.decode(),
-        "end": verdict.end.decode(),
+        "chain": one.name,
+        "files": None if verdict is None else verdict.files,
+        "lines": None if verdict is None else verdict.lines,
+        "begin": None if verdict is None else verdict.begin.decode(),
+        "end": None if verdict is None else verdict.end.decode(),
         "broken": None if broken is None else {"file": str(broken.file), "line": broken.line, "why": broken.why},
+        "unreadable": one.unreadable,
     }
     yield json.dumps(document, ensure_ascii=False)

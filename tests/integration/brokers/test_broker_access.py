@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.permissions.permission import ByItem, OnCluster
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.scripts.lost_majority.asking import ask_brokers
+from quorate.scripts.lost_majority.errors import RecoveryError
 from tests.integration.broker_stage import Played, playing
 from tests.integration.brokers.test_broker_host import create, reassign, sees
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
@@ -153,6 +156,20 @@ async def test_broker_follows_in_its_own_name_and_does_nothing_else(tmp_path: Pa
         assert await a.status(BROKER, "PUT", "/v1/rehearsal", b"{}") == 403
         assert await a.status(BROKER, "GET", "/v1/process") == 403
         assert await a.status(BROKER, "GET", "/v1/image/digest") == 200
+
+
+async def test_survey_of_a_lost_quorum_shows_the_broker_who_asks(tmp_path: Path) -> None:
+    """It was named to be heard: a refusal is told, and not taken for silence."""
+    async with asked(tmp_path) as a:
+        await a.allow(ANA, "DESCRIBE", "CLUSTER", "kafka-cluster")
+        url = f"http://{a.played.endpoint.host}:{a.played.endpoint.port}"
+        (heard,) = await asyncio.to_thread(ask_brokers, [url], token(ANA).encode(), tmp_path)
+        assert (heard.url, heard.node_id) == (url, 1)
+        assert heard.high_watermark == a.played.host.loader.position.offset
+        with pytest.raises(RecoveryError, match=r"does not say how far it is \(.*User:ANONYMOUS needs DESCRIBE"):
+            await asyncio.to_thread(ask_brokers, [url], None, tmp_path)
+        with pytest.raises(RecoveryError, match=r"no broker answers there"):
+            await asyncio.to_thread(ask_brokers, a.on.urls, token(ANA).encode(), tmp_path)
 
 
 async def test_probe_tells_of_brokers_to_who_may_see_them(tmp_path: Path) -> None:

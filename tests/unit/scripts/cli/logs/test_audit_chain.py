@@ -14,7 +14,6 @@ from quorate.controller.logs.audit_log import AuditLog
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.metadata_log.audit.audit_lines import audit_files
 from quorate.metadata_log.audit.refusal_lines import Refusal
-from quorate.metadata_log.errors import StorageError
 from quorate.scripts.cli.logs.audit_chain import app
 
 ANA = Origin("User:ana", "10.0.0.1", "a1")
@@ -65,8 +64,21 @@ def test_first_line_that_was_changed_is_named(directory: Path) -> None:
 def test_files_can_be_named_and_what_is_not_there_is_said(directory: Path, tmp_path: Path) -> None:
     assert verify(*audit_files(directory))[0] == 0
     assert verify(*audit_files(directory)[::2])[0] == 1
-    with pytest.raises(StorageError, match="there is no such file"):
-        verify(tmp_path / "none")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(StorageError, match="holds no audit lines"):
-        verify(tmp_path / "empty")
+    for name, why in (("none", "there is no such file or directory"), ("empty", "holds no audit lines (audit/)")):
+        code, out = verify(tmp_path / name)
+        assert (code, out) == (1, f"{tmp_path / name}\n  NOT READABLE: {why}\n")
+
+
+def test_what_is_wrong_with_one_directory_keeps_nobody_from_the_next(directory: Path) -> None:
+    (directory / "empty").mkdir()
+    named = (directory / "none", directory / "empty", directory)
+    code, out = verify(*named)
+    assert (code, out.count("NOT READABLE"), out.count("  OK")) == (1, 2, 2)
+    assert out.splitlines()[-1] == "4 chains: 2 as written, 0 broken, 2 not readable"
+    read = [json.loads(line) for line in verify("--json", *named)[1].splitlines()]
+    assert [one["unreadable"] is None for one in read] == [False, False, True, True]
+    file = audit_files(directory)[0]
+    file.write_bytes(file.read_bytes().replace(b"User:ana", b"User:bob", 1))
+    code, out = verify(directory, directory)
+    assert (code, out.splitlines()[-1]) == (1, "4 chains: 2 as written, 2 broken, 0 not readable")
