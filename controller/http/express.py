@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-import structlog
 from pydantic import BaseModel
 
 from quorate.controller.api import headers, sockets
@@ -23,8 +22,8 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
-from quorate.controller.connections.framework_connection import HEAD_END, FrameworkConnection
-from quorate.controller.connections.places import Places
+from quorate.controller.connections.framework_connection import HEAD_END
+from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
@@ -39,18 +38,12 @@ from quorate.controller.identity.other_ends import OtherEnd, other_end
 from quorate.controller.logs.refusals import RefusedRequest
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.quotas.connections import ConnectionRates
-from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
-
-log = structlog.get_logger()
+from quorate.metadata_log.errors import ApiError
 
 #: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
 _BODY_BYTES_MAX: Final = 65_536
 _NUMBER_DIGITS_MAX: Final = 7
-#: Connections that have had their time are looked for this often, as a share of the shortest time.
-_SWEEP_SHARE: Final = 0.25
-#: Seconds between two lines of the log about connections that there is no place for.
-_QUIET_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +84,16 @@ class ExpressLane:
         self.wants_certificates = wants_certificates
         self.framework = framework
         self.connections: set[ExpressConnection] = set()
-        #: Those that the framework answers.
-        self.handed_over: set[FrameworkConnection] = set()
         self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
         self.frames = AnswerFrames(node)
         self._idle_s = idle_s
-        self._head_s = node.limits.head_timeout_ms / 1000
-        #: Of the connections here and of those that were handed over.
-        self.places: Places[ExpressConnection | FrameworkConnection | Handshake] = Places(
-            node.limits.connections_max, node.limits.connections_per_address_max
-        )
         limits = node.limits
+        head_s = limits.head_timeout_ms / 1000
+        self._shortest_s = min(head_s, idle_s)
+        places = limits.connections_max, limits.connections_per_address_max
+        #: Of the connections here and of those that were handed over.
+        self.gate = Gate(self, GateLimits(*places, head_s, self._shortest_s))
         self._rates = ConnectionRates(limits.quota_burst_seconds, limits.connections_per_second_max)
-        self._refused, self._silent_until = 0, 0.0
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
 
@@ -111,12 +101,12 @@ class ExpressLane:
         return ExpressConnection(self)
 
     def enter(self, handshake: Handshake) -> bool:
-        """See ``Door``: before the handshake nothing can be told to who finds no place."""
-        return self._has_place(handshake, handshake.address)
+        """See ``Door``."""
+        return self.gate.enter(handshake, handshake.address)
 
     def leave(self, handshake: Handshake) -> None:
         """See ``Door``."""
-        self.places.leave(handshake)
+        self.gate.places.leave(handshake)
 
     def protocol(self, handshake: Handshake) -> ExpressConnection:
         """See ``Door``."""
@@ -132,7 +122,7 @@ class ExpressLane:
             connection.close()
 
     def _schedule_sweep(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(min(self._idle_s, self._head_s) * _SWEEP_SHARE, self._sweep)
+        return asyncio.get_running_loop().call_later(self._shortest_s * SWEEP_SHARE, self._sweep)
 
     def _sweep(self) -> None:
         """Close the connections that have had their time: one timer for all."""
@@ -140,52 +130,22 @@ class ExpressLane:
         for connection in list(self.connections):
             if connection.task is None and connection.used_at <= now - self._idle_s:
                 connection.close()
-        for slow in list(self.handed_over):
-            if slow.head_since is not None and slow.head_since <= now - self._head_s:
-                message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
-                self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
-        for stranger in self.places.silent_strangers(now - min(self._head_s, self._idle_s)):
-            stranger.close()
+        self.gate.sweep()
         self._sweep_timer = self._schedule_sweep()
 
-    def take_place(self, connection: ExpressConnection, handshake: Handshake | None, address: str) -> bool:
-        """Whether one more connection may be; its handshake has a place already, if there was one."""
-        if handshake is None:
-            return self._has_place(connection, address)
-        self.places.pass_on(handshake, connection)
-        return True
+    def admit(self, address: str, now_ms: float) -> None:
+        """See ``gate.Server``."""
+        self._rates.admit(address, self.node.controller.stable.client_quotas, now_ms)
 
-    def _has_place(self, holder: ExpressConnection | Handshake, address: str) -> bool:
-        """Whether one more connection may be; the one that may not is told so, if it can be, and closed."""
-        now = self.clock()
-        refused: ExpressConnection | FrameworkConnection | Handshake
-        try:
-            self._rates.admit(address, self.node.controller.stable.client_quotas, now * 1000)
-            leaving = self.places.enter(holder, address, now)
-        except Overloaded as error:
-            refused, why = holder, error
-        else:
-            if leaving is None:
-                return True
-            refused, why = leaving, Overloaded("nothing was asked here, and others want the place: ask at once")
-        if isinstance(refused, Handshake):
-            refused.close()
-        else:
-            self.dismiss(refused.transport, why)
-        self._refused += 1
-        self.node.cluster.counters().connections_refused += 1
-        if now >= self._silent_until:
-            self._silent_until = now + _QUIET_S
-            log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))
-            self._refused = 0
-        return refused is not holder
-
-    def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
-        """Say why, and close the connection."""
+    def last_answer(self, error: ApiError) -> bytes:
+        """See ``gate.Server``."""
         request_id = request_id_of("")
         status, body, _ = failure_answer(error, "", "", request_id)
-        transport.write(self.frames.last_answer(request_id, status, body))
-        transport.close()
+        return self.frames.last_answer(request_id, status, body)
+
+    def note_refused(self) -> None:
+        """See ``gate.Server``."""
+        self.node.cluster.counters().connections_refused += 1
 
     def read_head(self, data: bytes, end: OtherEnd) -> _RequestHead | None:
         """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
@@ -261,7 +221,7 @@ class ExpressConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
         self._end = end = other_end(transport)
-        if not self._lane.take_place(self, self._handshake, end.address):
+        if not self._lane.gate.enter_after(self, self._handshake, end.address):
             return
         self._lane.connections.add(self)
         self._lacks_certificate = self._lane.wants_certificates and end.certificate is None and end.uid is None
@@ -273,7 +233,7 @@ class ExpressConnection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         # What it asked for goes on: it may have been decided already.
         self._lane.connections.discard(self)
-        self._lane.places.leave(self)
+        self._lane.gate.places.leave(self)
 
     def pause_writing(self) -> None:
         # A client that does not read its answers is not heard either.
@@ -286,14 +246,14 @@ class ExpressConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         opened_at, self.used_at = self.used_at, self._lane.clock()
         if self._lacks_certificate:
-            self._lane.dismiss(self.transport, NoAccess(401, NO_CERTIFICATE))
+            self._lane.gate.dismiss(self.transport, NoAccess(401, NO_CERTIFICATE))
         elif self.task is not None:
             self.transport.pause_reading()
             self._early.append(data)
         elif self._repeats(data) or self._answer(data):
             if not self.has_asked:
                 self.has_asked = True
-                self._lane.places.prove(self)
+                self._lane.gate.places.prove(self)
         else:
             self._hand_over(data, self.used_at if self.has_asked else opened_at)
 
@@ -389,6 +349,4 @@ class ExpressConnection(asyncio.Protocol):
         """This request, and all that follow on the connection, are the framework's."""
         lane = self._lane
         lane.connections.discard(self)
-        successor = FrameworkConnection(self.transport, lane.framework(), lane.handed_over, lane.places)
-        lane.places.pass_on(self, successor)
-        successor.take_over(data, head_since)
+        lane.gate.hand_over(self, lane.framework(), data, head_since)

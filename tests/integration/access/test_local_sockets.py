@@ -116,7 +116,7 @@ async def test_usual_requests_at_a_socket_take_the_short_way(tmp_path: Path) -> 
         reader, writer = await asyncio.open_unix_connection(tmp_path / "one.sock")
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
-        assert (len(server._lane.connections), len(server._lane.handed_over)) == (1, 0)
+        assert (len(server._lane.connections), len(server._lane.gate.handed_over)) == (1, 0)
         writer.close()
         await server.close()
 

@@ -222,7 +222,7 @@ async def test_handshakes_are_strangers_that_give_up_their_places() -> None:
         silent = [await Client.open_port(port_of(on)) for _ in range(4)]
         await ask(on.urls[0], client_context([OURS]))
         assert await silent[0].is_closed()
-        places = on.members[1]._server._lane.places  # type: ignore[union-attr]
+        places = on.members[1]._server._lane.gate.places  # type: ignore[union-attr]
         for client in silent:
             client.close()
 

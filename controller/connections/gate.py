@@ -1,0 +1,140 @@
+"""The gate of one server: which connections may be, and what is told to one that may not, or not any more.
+
+A server's protocol enters each connection here. The web framework's requests are read by a ``FrameworkConnection``, so
+that those are ended here whose head takes too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
+
+import structlog
+
+from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.tls_entrance import Handshake
+from quorate.controller.connections.framework_connection import FrameworkConnection
+from quorate.controller.connections.places import Places
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+
+log = structlog.get_logger()
+
+#: Connections that have had their time are looked for this often, as a share of the shortest time.
+SWEEP_SHARE: Final = 0.25
+#: Seconds between two lines of the log about connections that there is no place for.
+_QUIET_S: Final = 10.0
+
+
+class ServedConnection(Protocol):
+    """A connection on which requests come."""
+
+    transport: asyncio.Transport
+
+    def close(self) -> None:
+        """Close the connection, and give up what is under way."""
+
+
+#: Whoever has a place.
+Holder: TypeAlias = ServedConnection | Handshake
+
+
+class Server(Protocol):
+    """The server behind the gate."""
+
+    def admit(self, address: str, now_ms: float) -> None:
+        """Count one more connection from an IP address, where connections have a rate.
+
+        Raises:
+            Overloaded: it is one too many.
+        """
+
+    def last_answer(self, error: ApiError) -> bytes:
+        """The bytes of an answer that no request was the reason of: the connection is closed behind them."""
+
+    def note_refused(self) -> None:
+        """Count a connection that was refused, or closed for others that asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateLimits:
+    """The limits of one server's connections."""
+
+    connections_max: int
+    connections_per_address_max: int
+    #: That the head of a request may take.
+    head_s: float
+    #: For which a stranger may be silent.
+    silence_s: float
+
+
+class Gate:
+    """Lets connections in, and sends away those that have had their time. Owned by the loop thread."""
+
+    def __init__(self, server: Server, limits: GateLimits) -> None:
+        self._server = server
+        self._head_s, self._silence_s = limits.head_s, limits.silence_s
+        self._refused, self._silent_until = 0, 0.0
+        self._clock = asyncio.get_running_loop().time
+        #: Of all connections, and of handshakes.
+        self.places: Places[Holder] = Places(limits.connections_max, limits.connections_per_address_max)
+        #: Those that the framework answers.
+        self.handed_over: set[FrameworkConnection] = set()
+
+    def enter(self, holder: Holder, address: str) -> bool:
+        """Whether one more connection may be; the one that may not is told so, if it can be, and closed."""
+        now = self._clock()
+        refused: Holder
+        try:
+            self._server.admit(address, now * 1000)
+            leaving = self.places.enter(holder, address, now)
+        except Overloaded as error:
+            refused, why = holder, error
+        else:
+            if leaving is None:
+                return True
+            refused, why = leaving, Overloaded("nothing was asked here, and others want the place: ask at once")
+        if isinstance(refused, Handshake):
+            refused.close()  # before the handshake nothing can be told
+        else:
+            self.dismiss(refused.transport, why)
+        self._refused += 1
+        self._server.note_refused()
+        if now >= self._silent_until:
+            self._silent_until = now + _QUIET_S
+            log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))
+            self._refused = 0
+        return refused is not holder
+
+    def enter_after(self, connection: ServedConnection, handshake: Handshake | None, address: str) -> bool:
+        """The same for one whose handshake is through; that has a place already. None: there was no handshake."""
+        if handshake is None:
+            return self.enter(connection, address)
+        self.places.pass_on(handshake, connection)
+        return True
+
+    def hand_over(
+        self, connection: ServedConnection, framework: asyncio.Protocol, data: bytes, head_since: float
+    ) -> None:
+        """A request that begins so, and all that follow on the connection, are the framework's.
+
+        ``head_since``: when its head began to come, by the loop's clock.
+        """
+        successor = FrameworkConnection(connection.transport, framework, self.handed_over, self.places)
+        self.places.pass_on(connection, successor)
+        successor.take_over(data, head_since)
+
+    def sweep(self) -> None:
+        """Close the connections that have had their time."""
+        now = self._clock()
+        for slow in list(self.handed_over):
+            if slow.head_since is not None and slow.head_since <= now - self._head_s:
+                message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
+                self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
+        for stranger in self.places.silent_strangers(now - self._silence_s):
+            stranger.close()
+
+    def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
+        """Say why, and close the connection."""
+        transport.write(self._server.last_answer(error))
+        transport.close()
