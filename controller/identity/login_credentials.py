@@ -67,6 +67,11 @@ class LoginCredentials:
         return image.scram, image.delegation_tokens, self._made_with
 
     @property
+    def takes_tokens(self) -> bool:
+        """Whether there is a secret that delegation tokens are made with."""
+        return bool(self._token_secrets())
+
+    @property
     def ranks(self) -> range:
         """The numbers of a delegation token's credentials: it has several while its secret is exchanged for another."""
         return range(max(1, len(self._token_secrets())))

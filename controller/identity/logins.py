@@ -85,6 +85,11 @@ class Logins:
         #: MACs of the states that were used here, with the end of their time; the oldest first.
         self._finished: dict[str, int] = {}
 
+    @property
+    def takes_tokens(self) -> bool:
+        """Whether delegation tokens log in, too: whether there is anything that they are made with."""
+        return self.credentials.takes_tokens
+
     def begin(self, step: HttpStep) -> HttpStep:
         """The answer to a client's first message, with the state of the exchange.
 

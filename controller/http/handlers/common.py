@@ -97,7 +97,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
         offline_partitions=counted.offline,
         states=await node.states.count(image),
         elections=elections_reply(node.controller.head_watch.counts),
-        unsupported=unsupported_entities(image, are_acls_enforced=node.access.is_enforced),
+        unsupported=unsupported_entities(image, node.access),
         unprotected_by=[] if quorum.is_past else unprotected_by(node),
     )
 

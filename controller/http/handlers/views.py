@@ -20,6 +20,7 @@ from quorate.controller.api.resources import (
 from quorate.controller.configs.resources import is_sensitive
 from quorate.controller.engine.head_counters import HeadCounts
 from quorate.controller.http.ports import Peer, QuorumView, VoterView
+from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.protocol import TopicConfig
 from quorate.controller.quotas.entities import ENFORCED
 from quorate.controller.reads.broker_reports import BrokerReport
@@ -29,6 +30,7 @@ from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.cluster import BrokerRegistration
+from quorate.snapshots.views.kafka_names import SCRAM_MECHANISMS
 
 #: A voter that has not answered for so long is called unreachable: twice the default election timeout.
 SILENT_MS: Final = 2_000.0
@@ -217,12 +219,16 @@ def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
     ]
 
 
-def unsupported_entities(image: MetadataImage, *, are_acls_enforced: bool) -> dict[str, int]:
+def unsupported_entities(image: MetadataImage, access: AccessControl) -> dict[str, int]:
     """The numbers of entities that are kept and not acted on, by kind; kinds of which there is none are left out."""
+    logins = access.logins
+    mechanisms = frozenset[str]() if logins is None else frozenset(logins.mechanisms)
     counts = {
-        "ACLs": 0 if are_acls_enforced else len(image.acls.entries),
-        "SCRAM credentials": len(image.scram.credentials),
-        "delegation tokens": len(image.delegation_tokens.tokens),
+        "ACLs": 0 if access.is_enforced else len(image.acls.entries),
+        "SCRAM credentials": sum(
+            SCRAM_MECHANISMS.get(mechanism) not in mechanisms for _, mechanism in image.scram.credentials
+        ),
+        "delegation tokens": 0 if logins is not None and logins.takes_tokens else len(image.delegation_tokens.tokens),
         "client quotas": sum(not values.keys() <= ENFORCED for values in image.client_quotas.entities.values()),
     }
     return {kind: count for kind, count in counts.items() if count}

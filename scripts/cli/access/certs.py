@@ -14,6 +14,8 @@ from typing import Annotated, Final
 import typer
 
 from quorate.controller.identity.identity import NodeIdentity
+from quorate.metadata_log.errors import InvalidId
+from quorate.metadata_log.ids import uuid_from_text
 from quorate.scripts.certificates.authority import Validity
 from quorate.scripts.certificates.certificate_directory import CertificateDirectory
 from quorate.scripts.certificates.certificate_files import read_certificate_file
@@ -67,16 +69,32 @@ def init(
     ],
     directory: CertificatesDirectory = CERTIFICATES,
     days: CaDays = _CA_DAYS,
+    any_id: Annotated[
+        bool,
+        typer.Option("--any-id", help="The id is no UUID, as Kafka lets one choose: 1 to 64 letters, digits, - and _."),
+    ] = False,
 ) -> None:
     """Make a CA. Its key issues everything else: keep the directory where no cluster runs, and to yourself.
 
-    Exit code 0: it was made; 1: refused, as where there is one already, and nothing was written.
+    Every certificate names the cluster, and no controller takes one of another: the id is that of its settings and its
+    meta.properties, 22 characters, as `quorate format settings` prints it.
+
+    Exit code 0: it was made; 1: refused, as where there is one already, and nothing was written; 2: the id is none.
 
     Example: quorate certs init --dir certificates --cluster-id MkU3OEVBNTcwNTJENDM2Qg
     """
+    if not any_id:
+        _check_id(cluster_id)
     made = CertificateDirectory.make(directory, cluster_id, Validity.of(days))
     print(f"CA of cluster {made.cluster_id}: {_until(directory / CA_NAME)}")
     print(f"{directory / CA_NAME} is for everybody (`tls.ca_files`), {directory / CA_KEY_NAME} for nobody else")
+
+
+def _check_id(text: str) -> None:
+    try:
+        uuid_from_text(text)
+    except InvalidId as error:
+        raise typer.BadParameter(f"{error}; if the cluster's id is this: --any-id", param_hint="--cluster-id") from None
 
 
 @app.command()

@@ -16,7 +16,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.secured import SecretInPlaintext
 from quorate.controller.identity.login_failures import FAILURES_MAX, FORGOTTEN_MS
-from quorate.controller.identity.logins import EXCHANGE_MS
+from quorate.controller.identity.logins import EXCHANGE_MS, Logins
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.controller.protocol.tokens import (
     CreateDelegationTokenRequest,
@@ -26,7 +26,7 @@ from quorate.controller.protocol.tokens import (
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step
 from quorate.controller.scram.messages import ServerFirst, client_first
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController
-from tests.integration.access.login_stage import LIFETIME_MS, MECHANISM, login_servers
+from tests.integration.access.login_stage import LIFETIME_MS, MECHANISM, SECRET, login_servers
 from tests.integration.http_servers import server
 from tests.integration.http_stage import stage
 
@@ -224,6 +224,27 @@ async def test_delegation_token_logs_in_as_its_owner_and_makes_no_other(tmp_path
             assert ended.expiry_timestamp_ms
             with pytest.raises(HttpRefusal, match="cannot log in"):
                 await bearer.create_topics(topics("b"))
+
+
+async def test_status_counts_credentials_that_log_nobody_in_as_kept_and_no_others(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s:
+
+        async def kept(logins: Logins | None) -> dict[str, int]:
+            for member in s.stage.members.values():
+                member.node.access.logins = logins
+            counted: dict[str, int] = (await s.stage.ask(1, "GET", "/v1/status"))[1]["unsupported"]
+            return counted
+
+        def logins(*mechanisms: str, makes_tokens: bool) -> Logins:
+            token_secrets = (lambda: (SECRET,)) if makes_tokens else None
+            return Logins(lambda: (SECRET,), token_secrets, mechanisms, LIFETIME_MS, s.clock, lambda: "nonce", s.clock)
+
+        async with s.client("ana", "pencil") as ana:
+            await ana.tokens.create(CreateDelegationTokenRequest())
+        assert await kept(logins(MECHANISM, makes_tokens=True)) == {}
+        assert await kept(logins("SCRAM-SHA-512", makes_tokens=True)) == {"SCRAM credentials": 1}
+        assert await kept(logins(MECHANISM, makes_tokens=False)) == {"delegation tokens": 1}
+        assert await kept(None) == {"SCRAM credentials": 1, "delegation tokens": 1}
 
 
 async def test_who_tries_passwords_waits_and_who_is_logged_in_goes_on(tmp_path: Path) -> None:
