@@ -1,4 +1,4 @@
-"""Delegation tokens (Kafka's ``DelegationTokenControlManager``): made, renewed, ended, swept away, described.
+"""Delegation tokens (Kafka's ``DelegationTokenControlManager``): made, renewed, ended, described.
 
 The log holds a token's id, never its HMAC: that is HMAC-SHA512 of the id under the controllers' secret, so that whoever
 has the secret can check it. Time, ids, the secret and the requester come in as arguments.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
+from quorate.controller.access.token_ends import is_expired
+from quorate.controller.access.token_room import removals_for_room
 from quorate.controller.decisions.controller_config import TokenConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import DELEGATION_TOKENS_LEVEL
@@ -32,8 +33,6 @@ from quorate.metadata_log.ids import Uuid, uuid_text
 from quorate.metadata_log.records.records import DelegationTokenRecord, RemoveDelegationTokenRecord, VersionedRecord
 from quorate.snapshots.image.image import MetadataImage
 
-#: Tokens that one pass removes.
-SWEPT_MAX: Final = 1_000
 _USER: Final = "User"
 
 
@@ -86,7 +85,7 @@ def decide_create_token(
 
     Raises:
         ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION,
-            INVALID_PRINCIPAL_TYPE.
+            INVALID_PRINCIPAL_TYPE, POLICY_VIOLATION.
     """
     secret = _check_allowed(image, config, requester)
     owner = token_owner(request, requester)
@@ -97,6 +96,7 @@ def decide_create_token(
     lifetime_ms = config.max_lifetime_ms
     if request.max_lifetime_ms > 0:
         lifetime_ms = min(lifetime_ms, request.max_lifetime_ms)
+    removals = removals_for_room(image, config, owner, now_ms)
     token_id = uuid_text(new_id())
     record = DelegationTokenRecord(
         owner=owner,
@@ -120,7 +120,7 @@ def decide_create_token(
         token_id=token_id,
         hmac=token_hmac(secret, token_id),
     )
-    return Decision([VersionedRecord(record, 0)], reply)
+    return Decision([*removals, VersionedRecord(record, 0)], reply)
 
 
 def decide_renew_token(
@@ -160,14 +160,6 @@ def decide_expire_token(
     _check_not_expired(token, now_ms)
     end_ms = min(token.max_timestamp, now_ms + period_ms)
     return Decision([_ending_at(token, end_ms)], ExpireDelegationTokenResponse(expiry_timestamp_ms=end_ms))
-
-
-def decide_sweep_tokens(image: MetadataImage, now_ms: int) -> Decision[int | None]:
-    """Remove tokens that have expired, some at most; the reply: 0 if there may be more, else None."""
-    expired = (id_ for id_, token in image.delegation_tokens.tokens.items() if _is_expired(token, now_ms))
-    found = sorted(islice(expired, SWEPT_MAX))
-    records = [VersionedRecord(RemoveDelegationTokenRecord(token_id), 0) for token_id in found]
-    return Decision(records, 0 if len(found) == SWEPT_MAX else None, is_internal=True)
 
 
 def _check_allowed(image: MetadataImage, config: TokenConfig, requester: str) -> bytes:
@@ -214,7 +206,7 @@ def _found(image: MetadataImage, tokens: TokensByHmac, given: bytes, requester: 
 
 
 def _check_not_expired(token: DelegationTokenRecord, now_ms: int) -> None:
-    if _is_expired(token, now_ms):
+    if is_expired(token, now_ms):
         raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED, "Delegation Token is expired.")
 
 
@@ -222,15 +214,6 @@ def _check_owner(token: DelegationTokenRecord, requester: str) -> None:
     if requester != token.owner and requester not in token.renewers:
         message = "Specified Principal is not valid Owner/Renewer."
         raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH, message)
-
-
-def token_end_ms(token: DelegationTokenRecord) -> int:
-    """The last millisecond (since 1970) in which a token is good."""
-    return min(token.max_timestamp, token.expiration_timestamp)
-
-
-def _is_expired(token: DelegationTokenRecord, now_ms: int) -> bool:
-    return token_end_ms(token) < now_ms
 
 
 def _ending_at(token: DelegationTokenRecord, end_ms: int) -> VersionedRecord:

@@ -17,6 +17,9 @@ class TokenConfig:
     secrets: Callable[[], tuple[bytes, ...]] | None = field(repr=False)
     max_lifetime_ms: int
     renew_period_ms: int
+    #: Tokens that there may be, and those of one owner.
+    count_max: int
+    per_owner_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from quorate.controller.access.delegation_tokens import token_end_ms, token_hmac
+from quorate.controller.access.delegation_tokens import token_hmac
+from quorate.controller.access.token_ends import token_end_ms
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.keys import DerivedKeys
 from quorate.controller.identity.secrets import Secrets

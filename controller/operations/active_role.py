@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from quorate.controller.access.delegation_tokens import decide_sweep_tokens
+from quorate.controller.access.token_ends import decide_sweep_tokens
 from quorate.controller.brokers.fencing import apply_fencing, decide_fence_stale_broker
 from quorate.controller.brokers.heartbeats import BrokerHeartbeats
 from quorate.controller.brokers.session_order import Session

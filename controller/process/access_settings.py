@@ -114,6 +114,11 @@ class TokenSettings(Group):
     delegation.token.expiry.time.ms)."""
     sweep_interval_ms: int = Field(default=3_600_000, ge=100, le=86_400_000)
     """Tokens that have ended are removed this often (Kafka's delegation.token.expiry.check.interval.ms)."""
+    count_max: int = Field(default=10_000, ge=1, le=1_000_000)
+    """Tokens that the whole cluster may have: one more is refused (POLICY_VIOLATION). Those that have ended make room
+    at once. The active controller's setting counts, and that of `per_owner_max`: give all the same."""
+    per_owner_max: int = Field(default=100, ge=1, le=1_000_000)
+    """Tokens that one owner may have, refused alike."""
 
 
 class QuotaSettings(Group):

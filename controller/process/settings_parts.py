@@ -100,7 +100,13 @@ def _controller_config(
         elects_last_known_leader=settings.maintenance.elects_last_known_leader,
         voter_ids=frozenset(voter.id for voter in settings.voters),
         policies=load_policies(settings.policies),
-        tokens=TokenConfig(token_secrets, settings.tokens.max_lifetime_ms, settings.tokens.renew_period_ms),
+        tokens=TokenConfig(
+            secrets=token_secrets,
+            max_lifetime_ms=settings.tokens.max_lifetime_ms,
+            renew_period_ms=settings.tokens.renew_period_ms,
+            count_max=settings.tokens.count_max,
+            per_owner_max=settings.tokens.per_owner_max,
+        ),
     )
 
 

@@ -172,6 +172,11 @@ def _image(image: MetadataImage, partitions: PartitionCounts) -> Iterator[Metric
         ("under_replicated_partitions", "Partitions with a replica outside the ISR.", partitions.under_replicated),
         ("under_min_isr_partitions", "Partitions with fewer in the ISR than they must have.", partitions.under_min_isr),
         ("reassigning_partitions", "Partitions with an open reassignment.", partitions.reassigning),
+        (
+            "delegation_tokens",
+            "Delegation tokens, expired ones too; there is a limit.",
+            len(image.delegation_tokens.tokens),
+        ),
         ("labels", "Labels of all resources; there is a limit.", image.labels.count),
         (
             "current_metadata_version",

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from quorate.controller.access import delegation_tokens
+from quorate.controller.access import token_ends
 from quorate.controller.access.delegation_tokens import (
     TokensByHmac,
     decide_create_token,
     decide_expire_token,
     decide_renew_token,
-    decide_sweep_tokens,
     describe_tokens,
 )
+from quorate.controller.access.token_ends import decide_sweep_tokens
 from quorate.controller.decisions.controller_config import TokenConfig
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.composition import Machine, compose
@@ -45,7 +45,7 @@ from tests.unit.controller.manual_scheduler import ManualScheduler
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 SECRET = b"the controllers' own"
-CONFIG = TokenConfig(lambda: (SECRET,), max_lifetime_ms=10_000, renew_period_ms=3_000)
+CONFIG = token_config(SECRET, max_lifetime_ms=10_000, renew_period_ms=3_000)
 NOW = 1_700_000_000_000
 ANA, BOB, EVE, NOBODY = "User:ana", "User:bob", "User:eve", "User:ANONYMOUS"
 BY_BOB: dict[str, Any] = {"renewers": [{"principal_type": "User", "principal_name": "bob"}]}
@@ -297,7 +297,7 @@ def test_longest_principals_fit_a_record_whatever_their_characters_are() -> None
 
 
 def test_sweep_removes_what_has_ended_in_bounded_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delegation_tokens, "SWEPT_MAX", 4)
+    monkeypatch.setattr(token_ends, "SWEPT_MAX", 4)
     tokens = Tokens()
     ended = {tokens.create(max_lifetime_ms=100)[0].token_id for _ in range(10)}
     living = {tokens.create()[0].token_id for _ in range(3)}
