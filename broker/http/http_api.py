@@ -175,8 +175,13 @@ class BrokerHttp:
         """The handler for those who have the permission of its route."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            request[_RIGHTS] = self._access.rights(claims_of(request), permission)
-            return await handler(request)
+            claims = claims_of(request)
+            request[_RIGHTS] = self._access.rights(claims, permission)
+            answer = await handler(request)
+            if request.method == "GET":
+                # It may have waited for what it tells, and whoever asked may have lost the right meanwhile.
+                self._access.rights(claims, permission)
+            return answer
 
         return handle
 

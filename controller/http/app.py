@@ -16,7 +16,7 @@ from quorate.controller.connections.framework_connection import connection_of
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
-from quorate.controller.http.callers import CALLER, claims_of, origin_of
+from quorate.controller.http.callers import CALLER, STANDING, claims_of, origin_of
 from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
@@ -30,6 +30,7 @@ from quorate.controller.identity.other_ends import remote_address, sender_of
 from quorate.controller.identity.seals import SCHEME
 from quorate.controller.logs.refusals import asked_by
 from quorate.controller.permissions.permission import Open
+from quorate.controller.permissions.standing import StandingRight
 from quorate.metadata_log.errors import ErrorCode
 
 #: What an orchestrator may ask without proving anything.
@@ -143,12 +144,14 @@ async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     is_open = request.path in request.app[_OPEN_PATHS_KEY]
     try:
         check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))
-        caller = request.app[NODE_KEY].access.identify(claims_of(request))
+        access, claims = request.app[NODE_KEY].access, claims_of(request)
+        caller = access.identify(claims)
     except HttpRefusal:
         if not is_open:
             raise
         return await handler(request)
     CALLER.set(caller)
+    STANDING.set(StandingRight(access, claims, caller))
     ORIGIN.set(origin_of(caller, REQUEST_ID.get()))
     if caller.is_proved and not is_open and (connection := connection_of(request)) is not None:
         connection.prove()

@@ -13,9 +13,13 @@ from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.other_ends import sender_of
 from quorate.controller.permissions.rights import Rights
+from quorate.controller.permissions.standing import StandingRight
 
 #: Who makes the request that this task answers; None on open routes, of who has not shown it.
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
+
+#: The same caller's right, for an answer that takes its time.
+STANDING: Final[ContextVar[StandingRight]] = ContextVar("standing")
 
 
 def claims_of(request: web.Request) -> RequestClaims:

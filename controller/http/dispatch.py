@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
 import aiohttp
@@ -18,7 +19,7 @@ from quorate.controller.api.content import MSGPACK, body_media, decode_body, dec
 from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from quorate.controller.decisions.origin import ORIGIN
-from quorate.controller.http.callers import CALLER, origin_of, rights_here
+from quorate.controller.http.callers import CALLER, STANDING, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.forwarding import active_peer, forward
 from quorate.controller.http.ports import Node
@@ -76,6 +77,8 @@ def make_handler(route: Route) -> _Handler:
         rights = node.access.rights(caller)
         ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
         reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
+        if not route.is_write:  # it may have waited; what is written is told
+            STANDING.get().check(partial(route.permission.check, body=model))
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())

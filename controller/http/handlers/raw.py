@@ -10,16 +10,25 @@ from aiohttp import web
 
 from quorate.controller.api import headers
 from quorate.controller.api.content import BATCHES, OCTETS
+from quorate.controller.api.errors import status_of
 from quorate.controller.api.models import CheckpointParameters, FeedParameters, Nothing
-from quorate.controller.feed.feed import MetadataFeed
+from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.feed.sending import ChunkSender, chunk_headers
 from quorate.controller.feed.sessions import Reader
-from quorate.controller.http.callers import rights_here
+from quorate.controller.http.callers import STANDING, rights_here
+from quorate.controller.http.dispatch import REQUEST_ID
 from quorate.controller.http.ports import Node
+from quorate.controller.logs.refusals import asked_by
+from quorate.controller.permissions.permission import OnCluster
+from quorate.controller.permissions.rights import Rights
 from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from quorate.metadata_log.checkpoints.checkpoints import PositionOutOfRange, UnknownCheckpoint
 from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, ErrorCode
 
+#: As Kafka asks of whoever fetches its metadata log. Nothing of the log can be left out: it is read as it lies on disk.
+WHOLE_LOG: Final = OnCluster(
+    "CLUSTER_ACTION", why="the metadata log holds all topics, configs and credentials, and is read whole or not at all"
+)
 METRICS_MEDIA: Final = "text/plain"
 _METRICS_VERSION: Final = "0.0.4"
 
@@ -37,7 +46,7 @@ async def get_batches(node: Node, parameters: FeedParameters, request: web.Reque
                 raise ApiError(
                     ErrorCode.INVALID_REQUEST, "past and stream exclude each other: a stream is for followers"
                 )
-            return await _stream(feed, parameters, request, sender, place)
+            return await _stream(node, parameters, request, sender, place)
         # Sent inside of the fetch: a follower that does not read counts as one until it is cut off.
         async with feed.fetching(
             parameters.offset,
@@ -47,7 +56,12 @@ async def get_batches(node: Node, parameters: FeedParameters, request: web.Reque
             is_past=parameters.past,
             reader=place,
         ) as chunk:
+            STANDING.get().check(_need_log)
             return await sender.answer(chunk)
+
+
+def _need_log(rights: Rights) -> None:
+    WHOLE_LOG.check(rights, None)
 
 
 def _peer_address(request: web.Request) -> str:
@@ -56,8 +70,9 @@ def _peer_address(request: web.Request) -> str:
 
 
 async def _stream(
-    feed: MetadataFeed, parameters: FeedParameters, request: web.Request, sender: ChunkSender, place: str | None
+    node: Node, parameters: FeedParameters, request: web.Request, sender: ChunkSender, place: str | None
 ) -> web.StreamResponse:
+    feed = node.feed
     async with aclosing(feed.stream(parameters.offset, parameters.epoch, parameters.max_bytes, place)) as chunks:
         first = await anext(chunks)
         answer = web.StreamResponse(headers=chunk_headers(feed, first))
@@ -66,11 +81,22 @@ async def _stream(
         is_reading = await sender.send(answer, first)
         while is_reading:
             chunk = await anext(chunks, None)
-            if chunk is None:
+            if chunk is None or not _still_stands(node, request):
                 await answer.write_eof()
                 break
             is_reading = await sender.send(answer, chunk)
         return answer
+
+
+def _still_stands(node: Node, request: web.Request) -> bool:
+    """Whether a stream may go on. Its follower is told why not when it asks again; here it is written down."""
+    try:
+        STANDING.get().check(_need_log)
+    except ApiError as error:
+        request_id = REQUEST_ID.get()
+        node.refusals.note(asked_by(request, ORIGIN.get(), request_id), error, status_of(error))
+        return False
+    return True
 
 
 async def get_checkpoint(node: Node, parameters: CheckpointParameters, request: web.Request) -> web.StreamResponse:

@@ -31,7 +31,7 @@ from quorate.controller.api.resources import (
 from quorate.controller.http.handlers import common as handlers
 from quorate.controller.http.handlers import topics
 from quorate.controller.http.handlers.health import get_livez, get_readyz
-from quorate.controller.http.handlers.raw import METRICS_MEDIA, get_batches, get_checkpoint, get_metrics
+from quorate.controller.http.handlers.raw import METRICS_MEDIA, WHOLE_LOG, get_batches, get_checkpoint, get_metrics
 from quorate.controller.http.openapi import get_openapi
 from quorate.controller.http.routes.access import ACCESS_ROUTES
 from quorate.controller.http.routes.answers import ANSWER_ROUTES
@@ -60,10 +60,6 @@ from quorate.controller.protocol import (
     UnregisterBrokerResponse,
 )
 
-#: As Kafka asks of whoever fetches its metadata log. Nothing of the log can be left out: it is read as it lies on disk.
-_WHOLE_LOG: Final = OnCluster(
-    "CLUSTER_ACTION", why="the metadata log holds all topics, configs and credentials, and is read whole or not at all"
-)
 _FEED_HEADERS: Final = (
     (headers.LOG_START_OFFSET, "First record that this node can give."),
     (headers.BASE_OFFSET, "First record in the body; with an empty body the offset that was asked for."),
@@ -282,7 +278,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The metadata feed: committed record batches as they lie in the log",
         get_batches,
         tag="metadata feed",
-        permission=_WHOLE_LOG,
+        permission=WHOLE_LOG,
         parameters=FeedParameters,
         media=BATCHES,
         headers=_FEED_HEADERS,
@@ -293,7 +289,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A piece of a checkpoint file",
         get_checkpoint,
         tag="metadata feed",
-        permission=_WHOLE_LOG,
+        permission=WHOLE_LOG,
         parameters=CheckpointParameters,
         media=OCTETS,
         headers=_CHECKPOINT_HEADERS,

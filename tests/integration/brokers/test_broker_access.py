@@ -129,6 +129,26 @@ async def test_right_is_taken_away_under_way_and_only_super_users_need_none(tmp_
         assert '"copy_bytes_per_s":1,' in (await a.answer(ROOT, "GET", "/v1/rehearsal"))[1]
 
 
+async def test_digest_that_waited_is_refused_where_the_right_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asked(tmp_path) as a:
+        await a.allow(ANA, "DESCRIBE", "CLUSTER", "kafka-cluster")
+        digests, waits = a.played.host.digests, asyncio.Event()
+        digest_at = digests.at
+
+        async def noted(offset: int | None, wait_ms: float) -> tuple[int, str]:
+            waits.set()
+            return await digest_at(offset, wait_ms)
+
+        monkeypatch.setattr(digests, "at", noted)
+        path = f"/v1/image/digest?offset={a.on.quorum.committed + 1}&wait_ms=60000"
+        answer = asyncio.create_task(a.status(ANA, "GET", path))
+        await waits.wait()
+        await a.allow(ANA, "DESCRIBE", "CLUSTER", "kafka-cluster", "DENY")
+        assert await answer == 403
+
+
 async def test_topics_are_shown_to_who_may_describe_them_and_else_not_told_from_none(tmp_path: Path) -> None:
     async with asked(tmp_path) as a:
         await a.allow(ANA, "READ", "TOPIC", "a")
