@@ -91,7 +91,9 @@ def acl_is_removed(on: Stage) -> None:
         (acl_is_removed, ApiError, "User:ana needs READ"),
     ],
 )
-def test_right_ends_with_the_proof_the_identity_or_the_acl(change: Callable[[Stage], None], error: type[ApiError], says: str) -> None:
+def test_right_ends_with_the_proof_the_identity_or_the_acl(
+    change: Callable[[Stage], None], error: type[ApiError], says: str
+) -> None:
     on = Stage()
     on.right.check(on.need)
     change(on)
