@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import lzma
 import os
 import tarfile
 import zipfile
@@ -36,6 +35,7 @@ _TAR_HEADER_BYTES_MAX: Final = 1024**2
 #: LZMA and bzip2 take what memory the archive asks for.
 _ZIP_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
+_GZIP_BEGIN: Final = b"\x1f\x8b"
 _PACKED_BLOCK_BYTES: Final = 256 * 1024
 _SKIPPED_BYTES: Final = 1024 * 1024
 
@@ -43,7 +43,6 @@ _READ_ERRORS: Final = (
     OSError,
     EOFError,
     zlib.error,
-    lzma.LZMAError,
     zipfile.BadZipFile,
     tarfile.TarError,
     NotImplementedError,  # a zip with a compression that is not known
@@ -230,19 +229,15 @@ def _tar_members(packed: BinaryIO, path: str, head_bytes: int) -> Iterator[Archi
 
 
 def _open_tar(packed: BinaryIO) -> tarfile.TarFile:
-    is_plain = _is_plain_tar(packed)
-    return tarfile.open(fileobj=packed, mode="r:" if is_plain else "r|*", tarinfo=_BoundedHeader)
+    # Gzip takes the memory that it needs, xz what the archive asks for.
+    return tarfile.open(fileobj=packed, mode="r:" if _is_plain_tar(packed) else "r|gz", tarinfo=_BoundedHeader)
 
 
 def _is_plain_tar(packed: BinaryIO) -> bool:
-    """Whether it can be sought in; else it is compressed, or none at all."""
-    try:
-        with tarfile.open(fileobj=packed, mode="r:", tarinfo=_BoundedHeader):
-            return True
-    except tarfile.ReadError:
-        return False
-    finally:
-        packed.seek(0)
+    """Whether it can be sought in; else it is compressed."""
+    begin = packed.read(len(_GZIP_BEGIN))
+    packed.seek(0)
+    return begin != _GZIP_BEGIN
 
 
 def _require_few(path: str, count: int) -> None:

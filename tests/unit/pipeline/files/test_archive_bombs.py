@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -31,6 +33,16 @@ def test_tar_with_an_endless_header_is_refused(tmp_path: Path, kind: bytes, pack
     path = tmp_path / "log.tgz"
     path.write_bytes(pack(header_of(kind)))
     with pytest.raises(StorageError, match=f"a header of {HEADER_BYTES} bytes, 1048576 are the most"):
+        members(str(path), Form.TAR, 16)
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, bz2.compress], ids=["xz", "bzip2"])
+def test_tar_that_is_packed_otherwise_than_by_gzip_is_refused(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """An xz says itself how much memory it takes, four gigabytes at most."""
+    path = tmp_path / "log.tgz"
+    file = tarfile.TarInfo("00000000000000000000.log")
+    path.write_bytes(pack(file.tobuf(tarfile.GNU_FORMAT) + bytes(1024)))
+    with pytest.raises(StorageError, match="the archive cannot be read"):
         members(str(path), Form.TAR, 16)
 
 
