@@ -24,6 +24,7 @@ from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.process import ManagedProcess
 from quorate.scripts.cluster.watched import WatchedCluster
 from quorate.scripts.drills.load import LEAD_S, Load, longest_wait_ms, unwritten_ms
+from quorate.scripts.drills.offered import remove_written
 from quorate.scripts.drills.outcome import DrillEvent, EventKind
 from quorate.scripts.terminal.survey import ask
 from quorate.scripts.tour.digests import digests_at_one_offset
@@ -207,14 +208,15 @@ class DrillEnvironment:
         await self.load.go_on_with(renewed.client)
         await before.client.close()
 
-    async def remove_topics(self) -> None:
+    async def remove_created(self) -> None:
         """Delete what this drill has created: a cluster that others use is to be as it was."""
         while True:
             page = await self.cluster.client.list_topics(after=self.prefix, limit=_DELETED_AT_ONCE)
             ours = [topic.topic_id for topic in page.topics if topic.name.startswith(self.prefix)]
             if not ours:
-                return
+                break
             await self.cluster.client.delete_topics(DeleteTopicsRequest(topic_ids=ours))
+        await remove_written(self.cluster.client, self.prefix)
 
     def _measure_writes(self, well_again: float) -> None:
         """Measure the writes from the first fault until all was well again, and the part of it that they do not

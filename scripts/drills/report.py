@@ -38,6 +38,8 @@ def lines(outcome: DrillOutcome) -> Iterator[str]:
         yield f"  {event.at_s:7.2f} s  {event.text}"
     for one in outcome.measured:
         yield f"  {'holds' if one.holds else 'FAILS'}  {one.expectation.meaning}: {_value(one)}"
+    if outcome.noted:
+        yield f"  noted  {', '.join(f'{_words(name)}: {_noted(value)}' for name, value in outcome.noted.items())}"
     if outcome.reason:
         yield f"  {outcome.reason}"
 
@@ -76,7 +78,7 @@ def _section(outcome: DrillOutcome) -> str:
         f"<td class=number>≤ {one.expectation.at_most:g}</td><td>{'holds' if one.holds else 'fails'}</td></tr>"
         for one in outcome.measured
     )
-    noted = ", ".join(f"{escape(name.replace('_', ' '))} {_noted(value)}" for name, value in outcome.noted.items())
+    noted = ", ".join(f"{escape(_words(name))} {escape(_noted(value))}" for name, value in outcome.noted.items())
     reason = f'<p class="reason">{escape(outcome.reason)}</p>' if outcome.reason else ""
     return (
         f'<h2 id="{escape(outcome.drill)}">{escape(outcome.drill)} {_badge(outcome)}</h2>'
@@ -95,7 +97,11 @@ def _value(one: DrillMeasurement) -> str:
 
 
 def _noted(value: float | str) -> str:
-    return escape(value) if isinstance(value, str) else _number(value)
+    return value if isinstance(value, str) else _number(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _number(value: float | None) -> str:

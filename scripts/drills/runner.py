@@ -138,7 +138,10 @@ async def why_unfinished(work: Awaitable[None], seconds: float) -> str:
         ours = group.subgroup(QuorateError)
         if ours is None:
             raise
-        return str(ours.exceptions[0])
+        first: BaseException = ours
+        while isinstance(first, BaseExceptionGroup):  # a pool of writers is a group within the group of the drill
+            first = first.exceptions[0]
+        return str(first)
     return ""
 
 
@@ -149,11 +152,11 @@ async def _end(environment: DrillEnvironment, *, is_guest: bool) -> str:
         try:
             async with asyncio.timeout(_END_S):
                 await environment.control.restore()
-                await environment.remove_topics()
+                await environment.remove_created()
         except TimeoutError:
-            left = f"topics {environment.prefix}-* could not be deleted within {_END_S:.0f} s"
+            left = f"topics and quotas {environment.prefix}-* could not be deleted within {_END_S:.0f} s"
         except QuorateError as error:
-            left = f"the cluster is not as it was, topics {environment.prefix}-* may be there: {error}"
+            left = f"the cluster is not as it was, topics and quotas {environment.prefix}-* may be there: {error}"
     await environment.control.end()
     await environment.cluster.client.close()
     task = asyncio.current_task()

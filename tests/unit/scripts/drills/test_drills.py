@@ -106,6 +106,7 @@ def test_text_tells_events_and_measurements() -> None:
     assert "leader-kill: failed, 12 s" in said
     assert "5.50 s  kill -9 <controller-1>" in said
     assert "FAILS  longest wait of a write, ms: 250 (expected at most 100)" in said
+    assert "  noted  digest: 00ff" in said
 
 
 def test_page_is_whole_in_itself_and_escapes_what_it_shows() -> None:
