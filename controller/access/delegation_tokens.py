@@ -80,8 +80,9 @@ def decide_create_token(
     requester: str,
     now_ms: int,
     new_id: Callable[[], Uuid],
+    proof_ends_ms: int | None = None,
 ) -> Decision[CreateDelegationTokenResponse]:
-    """A new token. ``now_ms``: milliseconds since 1970.
+    """A new token, which ends with the proof of who asks, where that has an end. Times in milliseconds since 1970.
 
     Raises:
         ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, DELEGATION_TOKEN_AUTH_DISABLED, UNSUPPORTED_VERSION,
@@ -93,9 +94,7 @@ def decide_create_token(
         if renewer.principal_type != _USER:
             message = f"Renewers are users, and {renewer.principal_type[:40]!r} is no user."
             raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE, message)
-    lifetime_ms = config.max_lifetime_ms
-    if request.max_lifetime_ms > 0:
-        lifetime_ms = min(lifetime_ms, request.max_lifetime_ms)
+    lifetime_ms = _lifetime_ms(config, request, now_ms, proof_ends_ms)
     removals = removals_for_room(image, config, owner, now_ms)
     token_id = uuid_text(new_id())
     record = DelegationTokenRecord(
@@ -179,6 +178,21 @@ def _check_enabled(config: TokenConfig) -> bytes:
         message = "Delegation Token feature is not enabled."
         raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, message)
     return config.secrets()[0]
+
+
+def _lifetime_ms(
+    config: TokenConfig, request: CreateDelegationTokenRequest, now_ms: int, proof_ends_ms: int | None
+) -> int:
+    lifetime_ms = config.max_lifetime_ms
+    if request.max_lifetime_ms > 0:
+        lifetime_ms = min(lifetime_ms, request.max_lifetime_ms)
+    if proof_ends_ms is not None:
+        # Its last millisecond is the last of the proof: else who has a short-lived proof would have a long-lived one.
+        lifetime_ms = min(lifetime_ms, proof_ends_ms - 1 - now_ms)
+    if lifetime_ms < 0:
+        message = "Delegation Token requests are not allowed by a proof that has ended."
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, message)
+    return lifetime_ms
 
 
 def token_owner(request: CreateDelegationTokenRequest, requester: str) -> str:

@@ -25,7 +25,8 @@ PRINCIPAL: Final = "X-Quorate-Principal"
 CLIENT_ID: Final = "X-Quorate-Client-Id"
 #: On a request that a standby passes on: the IP address of the client that it came from.
 CLIENT: Final = "X-Quorate-Client"
-#: On a request that a standby passes on: how its client proved who it is, and which node it is, if any.
+#: On a request that a standby passes on: how its client proved who it is, which node it is, if any, and until when
+#: that holds (``until/`` and milliseconds since 1970), if it ends.
 IDENTITY: Final = "X-Quorate-Identity"
 #: On a request that a standby passes on: the principal that asked in its client's name, where one did.
 PROXY: Final = "X-Quorate-Proxy"

@@ -59,6 +59,8 @@ class Origin(NamedTuple):
     proxy: str = ""
     #: None: nobody knows.
     grounds: Grounds | None = None
+    #: From then on, in milliseconds since 1970, the proof is none. None: it has no such end.
+    proof_ends_ms: int | None = None
 
 
 #: The origin of the request that the running task answers; None where a controller acts by itself.

@@ -45,4 +45,5 @@ def origin_of(caller: Caller, request_id: str, grounds: Grounds | None = None) -
         proof=caller.identity.proof,
         proxy=caller.proxy,
         grounds=grounds,
+        proof_ends_ms=caller.identity.ends_ms,
     )

@@ -8,6 +8,7 @@ out.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Final
 
@@ -20,6 +21,8 @@ from quorate.controller.identity.seals import SCHEME, Seals
 from quorate.controller.identity.uids import UidIdentities
 
 _BEARER: Final = "Bearer "
+#: What ``forwarded_identity`` makes: a proof, perhaps a node, perhaps its end.
+_FORWARDED: Final = re.compile(r"([a-z-]++)(?: ((?:broker|controller)/[0-9,]++))?(?: until/([0-9]{1,15}))?")
 #: Headers that only a request has which was passed on.
 _PASSED_ON: Final = (headers.HOPS, headers.CLIENT, headers.IDENTITY, headers.PROXY)
 
@@ -61,7 +64,7 @@ class IdentityAuthentication:
             if identity.principal not in self._proxies:
                 message = f"{identity.principal} may not ask in the name of {named}: it is not among access.proxies"
                 raise NoAccess(403, message)
-            proxy, identity = identity.principal, Identity(named, identity.proof)
+            proxy, identity = identity.principal, Identity(named, identity.proof, ends_ms=identity.ends_ms)
         return Caller(identity, claims.address, 0, body_digest, claims.client_id(), proxy)
 
     def _proved(self, claims: RequestClaims) -> tuple[Identity, bytes | None]:
@@ -95,18 +98,19 @@ class IdentityAuthentication:
 
 
 def forwarded_identity(identity: Identity) -> str:
-    """The header by which a controller says how its client proved who it is, and which node it is."""
-    return identity.proof if identity.node is None else f"{identity.proof} {identity.node}"
+    """The header by which a controller says how its client proved who it is, which node it is, and until when."""
+    node = "" if identity.node is None else f" {identity.node}"
+    return identity.proof + node + ("" if identity.ends_ms is None else f" until/{identity.ends_ms}")
 
 
 def _passed_on(claims: RequestClaims) -> Identity:
-    principal, text = claims.named_principal(), claims.field(headers.IDENTITY)
-    said, _, node_text = text.partition(" ")
-    proof: Proof | None = next((proof for proof in PROOFS if proof == said), None)
-    node = NodeIdentity.parse(node_text) if node_text else None
-    if principal is None or proof is None or (node_text and node is None):
-        raise NoAccess(401, f"a request that was passed on says who made it: {headers.PRINCIPAL}, {headers.IDENTITY}")
-    return Identity(principal, proof, node)
+    principal, form = claims.named_principal(), _FORWARDED.fullmatch(claims.field(headers.IDENTITY))
+    if principal is not None and form is not None:
+        proof: Proof | None = next((proof for proof in PROOFS if proof == form[1]), None)
+        node = NodeIdentity.parse(form[2]) if form[2] else None
+        if proof is not None and (node is not None or not form[2]):
+            return Identity(principal, proof, node, int(form[3]) if form[3] else None)
+    raise NoAccess(401, f"a request that was passed on says who made it: {headers.PRINCIPAL}, {headers.IDENTITY}")
 
 
 def _client(claims: RequestClaims) -> str:

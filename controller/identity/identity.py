@@ -52,6 +52,9 @@ class Identity:
     proof: Proof
     #: A node acts for the cluster, by its number, and not by ACLs. None: it is no node.
     node: NodeIdentity | None = None
+    #: From then on, in milliseconds since 1970, the proof is none: whoever issued it has set it an end, and nothing
+    #: that is made by it may be good for longer. None: it has no such end.
+    ends_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

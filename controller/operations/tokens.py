@@ -43,7 +43,9 @@ class TokenOperations:
         new_id = self._role.new_id
         return await self._controller.append_write_event(
             "create_delegation_token",
-            lambda c: decide_create_token(c.image, self._config, request, _requester(c), self._now_ms(), new_id),
+            lambda c: decide_create_token(
+                c.image, self._config, request, _requester(c), self._now_ms(), new_id, _proof_ends_ms(c)
+            ),
             timeout_ms,
         )
 
@@ -88,3 +90,7 @@ class TokenOperations:
 
 def _requester(context: WriteContext) -> str:
     return ANONYMOUS if context.origin is None else context.origin.principal
+
+
+def _proof_ends_ms(context: WriteContext) -> int | None:
+    return None if context.origin is None else context.origin.proof_ends_ms

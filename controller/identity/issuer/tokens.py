@@ -88,11 +88,12 @@ class JwtTokens:
             return None
         try:
             claims = self._believed(token)
-            identity = Identity(check_principal(f"User:{claims[self._rules.principal_claim]}"), "jwt")
+            ends_ms = int(claims["exp"] * 1000) + self._rules.clock_skew_ms
+            principal = check_principal(f"User:{claims[self._rules.principal_claim]}")
         except (jwt.PyJWTError, ApiError, WrongJwt) as error:
             raise NoAccess(401, _TOLD, f"a JWT: {error}") from None
-        self._first_end_ms = min(self._first_end_ms, claims["exp"] * 1000 + self._rules.clock_skew_ms)
-        return identity
+        self._first_end_ms = min(self._first_end_ms, ends_ms)
+        return Identity(principal, "jwt", ends_ms=ends_ms)
 
     def _believed(self, token: str) -> dict[str, Any]:
         """The claims of a token, all of which hold."""

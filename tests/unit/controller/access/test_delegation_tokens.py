@@ -65,10 +65,11 @@ class Tokens:
         self._number += 1
         return uuid(4, self._number)
 
-    def create(self, requester: str = ANA, **fields: Any) -> tuple[CreateDelegationTokenResponse, list[Record]]:
-        request = CreateDelegationTokenRequest.model_validate(fields)
-        image = self.cluster.image
-        decision = decide_create_token(image, self.config, request, requester, self.now_ms, self._new_id)
+    def create(
+        self, requester: str = ANA, proof_ends_ms: int | None = None, **fields: Any
+    ) -> tuple[CreateDelegationTokenResponse, list[Record]]:
+        request, image = CreateDelegationTokenRequest.model_validate(fields), self.cluster.image
+        decision = decide_create_token(image, self.config, request, requester, self.now_ms, self._new_id, proof_ends_ms)
         return decision.reply, self.cluster.commit(decision)
 
     def renew(self, hmac_: bytes, requester: str = ANA, period_ms: int = -1) -> tuple[int, list[Record]]:
@@ -127,6 +128,23 @@ def test_token_is_the_requesters_and_its_hmac_is_made_of_its_id_and_the_secret()
 def test_lifetime_that_is_asked_for_only_shortens(asked_ms: int, max_ms: int, end_ms: int) -> None:
     reply, _ = Tokens().create(max_lifetime_ms=asked_ms)
     assert (reply.max_timestamp_ms, reply.expiry_timestamp_ms) == (NOW + max_ms, NOW + end_ms)
+
+
+@pytest.mark.parametrize(("proof_ms", "asked_ms", "end_ms"), [(2_000, -1, 1_999), (2_000, 500, 500), (1, -1, 0)])
+def test_token_ends_with_the_proof_that_it_was_made_by_and_no_renewal_is_longer(
+    proof_ms: int, asked_ms: int, end_ms: int
+) -> None:
+    tokens = Tokens()
+    made, _ = tokens.create(proof_ends_ms=NOW + proof_ms, max_lifetime_ms=asked_ms)
+    assert (made.max_timestamp_ms, made.expiry_timestamp_ms) == (NOW + end_ms, NOW + end_ms)
+    assert tokens.renew(made.hmac)[0] == NOW + end_ms
+    ended = code_of(lambda: tokens.create(proof_ends_ms=NOW))
+    assert ended is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def test_proof_that_lasts_longer_changes_nothing() -> None:
+    made, _ = Tokens().create(proof_ends_ms=NOW + 10**14)
+    assert (made.max_timestamp_ms, made.expiry_timestamp_ms) == (NOW + 10_000, NOW + 3_000)
 
 
 def test_token_for_somebody_else_is_theirs() -> None:

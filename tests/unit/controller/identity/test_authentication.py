@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from quorate.controller.api import headers
@@ -17,7 +19,7 @@ from tests.unit.controller.identity.shown_certificates import certificate
 
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
 ANA = Identity("User:ana", "token")
-GATEWAY = Identity("User:gateway", "token")
+GATEWAY = Identity("User:gateway", "token", ends_ms=7)
 BROKER = Identity("Broker:11", "token", NodeIdentity("broker", frozenset({11})))
 CERTIFIED = Identity("User:CN=ana", "certificate")
 CERTIFICATE = certificate("ana")
@@ -99,7 +101,7 @@ def sealed(**sent: str) -> dict[str, str]:
         ({}, CERTIFICATE, CERTIFIED),
         (bearer("a"), CERTIFICATE, CERTIFIED),
         (bearer("a") | {headers.PRINCIPAL: "User:ana"}, None, ANA),
-        (bearer("g") | {headers.PRINCIPAL: "User:ben"}, None, Identity("User:ben", "token")),
+        (bearer("g") | {headers.PRINCIPAL: "User:ben"}, None, Identity("User:ben", "token", ends_ms=7)),
     ],
     # A certificate is another each time it is made: no worker would know the tests of another by it.
     ids=["user", "node", "nobody", "certificate", "both", "its own principal", "another's principal"],
@@ -127,6 +129,10 @@ def test_identity_is_what_was_proved_first(sent: dict[str, str], shown: bytes | 
         (sealed(**{headers.IDENTITY: ""}), 401, "says who made it"),
         (sealed(**{headers.IDENTITY: "token broker/x"}), 401, "says who made it"),
         (sealed(**{headers.IDENTITY: "faith"}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: "faith until/7"}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: "jwt until/"}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: "jwt until/7 broker/11"}), 401, "says who made it"),
+        (sealed(**{headers.IDENTITY: f"jwt until/{10**15}"}), 401, "says who made it"),
         (sealed(**{headers.CLIENT: "somewhere"}), 400, "IP address"),
         (sealed(**{headers.HOPS: "many"}), 400, "small number"),
     ],
@@ -138,7 +144,7 @@ def test_wrong_proof_or_a_name_without_one_is_refused(sent: dict[str, str], stat
     assert isinstance(refused.value, NoAccess) == (status != 400)
 
 
-@pytest.mark.parametrize("identity", [ANA, BROKER, NOBODY, CERTIFIED])
+@pytest.mark.parametrize("identity", [ANA, BROKER, NOBODY, CERTIFIED, GATEWAY, replace(BROKER, ends_ms=10**15 - 1)])
 def test_request_that_was_passed_on_is_its_clients(identity: Identity) -> None:
     caller = identify(sealed(**{headers.PRINCIPAL: identity.principal, headers.IDENTITY: forwarded_identity(identity)}))
     assert (caller.identity, caller.address, caller.hops) == (identity, "10.0.0.7", 1)
