@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from aiohttp import web
 
@@ -17,21 +17,25 @@ from quorate.controller.connections.places import Places
 HEAD_END: Final = b"\r\n\r\n"
 
 
+class Keeper(Protocol):
+    """The gate (``gate.Gate``), as far as a connection behind it needs it."""
+
+    places: Places[Any]
+    #: The framework's connections, until they are lost.
+    handed_over: set[FrameworkConnection]
+
+    def prove(self, connection: Any, owner: str | None) -> None:
+        """See ``Gate.prove``."""
+
+
 class FrameworkConnection(asyncio.Protocol):
     """Passes everything on. Times are the loop's."""
 
-    def __init__(
-        self,
-        transport: asyncio.Transport,
-        framework: asyncio.Protocol,
-        connections: set[FrameworkConnection],
-        places: Places[Any],
-    ):
-        """``connections``: of which it is one until it is lost. ``places``: where it has one until then."""
+    def __init__(self, transport: asyncio.Transport, framework: asyncio.Protocol, gate: Keeper):
+        """``gate``: through which it came in, with a place of its own."""
         self.transport = transport
         self._framework = framework
-        self._connections = connections
-        self._places = places
+        self._gate = gate
         self._clock = asyncio.get_running_loop().time
         #: Since when the head of a request has been on its way; None: none is.
         self.head_since: float | None = None
@@ -42,7 +46,7 @@ class FrameworkConnection(asyncio.Protocol):
     def take_over(self, data: bytes, head_since: float) -> None:
         """From now on it is the framework's, beginning with these bytes of a request."""
         self.head_since = head_since
-        self._connections.add(self)
+        self._gate.handed_over.add(self)
         self.transport.set_protocol(self)
         self._framework.connection_made(self.transport)
         self.data_received(data)
@@ -52,14 +56,15 @@ class FrameworkConnection(asyncio.Protocol):
         self._is_answering = True
         self._forget_head()
 
-    def prove(self) -> None:
-        """Note that the client has proved its access."""
-        self._places.prove(self)
+    def prove(self, owner: str | None) -> None:
+        """Note that the client has proved its access: see ``Gate.prove``. Its request is under way."""
+        self._gate.prove(self, owner)
+        self._gate.places.begin(self)
 
     def end(self) -> None:
         """It has been answered."""
         self._is_answering = False
-        self._places.hear(self, self._clock())
+        self._gate.places.end(self, self._clock())
 
     def close(self) -> None:
         """Close the connection."""
@@ -80,8 +85,8 @@ class FrameworkConnection(asyncio.Protocol):
         self._framework.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._connections.discard(self)
-        self._places.leave(self)
+        self._gate.handed_over.discard(self)
+        self._gate.places.leave(self)
         self._framework.connection_lost(error)
 
     def _note(self, data: bytes) -> None:

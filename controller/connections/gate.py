@@ -15,13 +15,15 @@ import structlog
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.framework_connection import FrameworkConnection
-from quorate.controller.connections.places import Places
+from quorate.controller.connections.places import Leaving, Places
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 log = structlog.get_logger()
 
 #: Connections that have had their time are looked for this often, as a share of the shortest time.
 SWEEP_SHARE: Final = 0.25
+#: Whoever comes by the Unix socket has no address of his own, and shares none with those who come from this machine.
+_LOCAL: Final = "the Unix socket"
 #: Seconds between two lines of the log about connections that there is no place for.
 _QUIET_S: Final = 10.0
 
@@ -55,6 +57,9 @@ class Server(Protocol):
     def note_refused(self) -> None:
         """Count a connection that was refused, or closed for others that asked."""
 
+    def note_displaced(self, whose: str) -> None:
+        """Count one that was closed for others: a ``stranger``'s, or a ``principal``'s."""
+
 
 @dataclass(frozen=True, slots=True)
 class GateLimits:
@@ -81,37 +86,41 @@ class Gate:
         #: Those that the framework answers.
         self.handed_over: set[FrameworkConnection] = set()
 
-    def enter(self, holder: Holder, address: str) -> bool:
-        """Whether one more connection may be; the one that may not is told so, if it can be, and closed."""
-        now = self._clock()
-        refused: Holder
-        try:
-            self._server.admit(address, now * 1000)
-            leaving = self.places.enter(holder, address, now)
-        except Overloaded as error:
-            refused, why = holder, error
-        else:
-            if leaving is None:
-                return True
-            refused, why = leaving, Overloaded("nothing was asked here, and others want the place: ask at once")
-        if isinstance(refused, Handshake):
-            refused.close()  # before the handshake nothing can be told
-        else:
-            self.dismiss(refused.transport, why)
-        self._refused += 1
-        self._server.note_refused()
-        if now >= self._silent_until:
-            self._silent_until = now + _QUIET_S
-            log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=str(why))
-            self._refused = 0
-        return refused is not holder
+    def enter(self, holder: Holder, address: str, *, is_local: bool = False) -> bool:
+        """Whether one more connection may be; the one that may not is told so, if it can be, and closed.
 
-    def enter_after(self, connection: ServedConnection, handshake: Handshake | None, address: str) -> bool:
+        ``is_local``: it came by the Unix socket.
+        """
+        now = self._clock()
+        try:
+            if not is_local:
+                self._server.admit(address, now * 1000)
+            leaving = self.places.enter(holder, _LOCAL if is_local else address, now)
+        except Overloaded as error:
+            self._send_away(holder, error)
+            return False
+        if leaving is not None:
+            self._displace(leaving)
+        return True
+
+    def enter_after(
+        self, connection: ServedConnection, handshake: Handshake | None, address: str, *, is_local: bool = False
+    ) -> bool:
         """The same for one whose handshake is through; that has a place already. None: there was no handshake."""
         if handshake is None:
-            return self.enter(connection, address)
+            return self.enter(connection, address, is_local=is_local)
         self.places.pass_on(handshake, connection)
         return True
+
+    def prove(self, connection: ServedConnection, owner: str | None) -> None:
+        """Whoever is at its other end has shown that he may ask: this principal; None: one of the cluster's own.
+
+        Raises:
+            NoPlace: there is none for one more of his.
+        """
+        leaving = self.places.prove(connection, owner, self._clock())
+        if leaving is not None:
+            self._displace(leaving)
 
     def hand_over(
         self, connection: ServedConnection, framework: asyncio.Protocol, data: bytes, head_since: float
@@ -120,7 +129,7 @@ class Gate:
 
         ``head_since``: when its head began to come, by the loop's clock.
         """
-        successor = FrameworkConnection(connection.transport, framework, self.handed_over, self.places)
+        successor = FrameworkConnection(connection.transport, framework, self)
         self.places.pass_on(connection, successor)
         successor.take_over(data, head_since)
 
@@ -138,3 +147,27 @@ class Gate:
         """Say why, and close the connection."""
         transport.write(self._server.last_answer(error))
         transport.close()
+
+    def _displace(self, leaving: Leaving[Holder]) -> None:
+        self._server.note_displaced("stranger" if leaving.was_stranger else "principal")
+        if leaving.was_waiting:
+            leaving.holder.close()  # nobody can say that nothing was changed
+            self._note(leaving.why)
+        else:
+            self._send_away(leaving.holder, Overloaded(leaving.why))
+
+    def _send_away(self, holder: Holder, why: Overloaded) -> None:
+        if isinstance(holder, Handshake):
+            holder.close()  # before the handshake nothing can be told
+        else:
+            self.dismiss(holder.transport, why)
+        self._note(str(why))
+
+    def _note(self, why: str) -> None:
+        self._refused += 1
+        self._server.note_refused()
+        now = self._clock()
+        if now >= self._silent_until:
+            self._silent_until = now + _QUIET_S
+            log.warning("http.connections_refused", most=self.places.most, refused=self._refused, why=why)
+            self._refused = 0

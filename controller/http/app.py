@@ -13,6 +13,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.connections.framework_connection import connection_of
+from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
@@ -112,6 +113,8 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, status)
     said = dict(status_headers(status, retry_after_s))
     answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
+    if isinstance(error, NoPlace):
+        answer.force_close()
     if isinstance(error, NoAccess):
         node, address = request.app[NODE_KEY], remote_address(request) or ""
         now_ms = node.controller.scheduler.monotonic_ms()
@@ -154,5 +157,5 @@ async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     STANDING.set(StandingRight(access, claims, caller))
     ORIGIN.set(origin_of(caller, REQUEST_ID.get()))
     if caller.is_proved and not is_open and (connection := connection_of(request)) is not None:
-        connection.prove()
+        connection.prove(request.app[NODE_KEY].access.owner_of_connection(caller))
     return await handler(request)

@@ -24,6 +24,7 @@ from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
 from quorate.controller.connections.framework_connection import HEAD_END
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
+from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
@@ -57,6 +58,8 @@ class _RequestHead:
     request_id: str
     body_bytes: int
     caller: Caller
+    #: See ``AccessControl.owner_of_connection``.
+    owner: str | None
     #: Of the access control, when it said who that is.
     generation: int
 
@@ -147,6 +150,10 @@ class ExpressLane:
         """See ``gate.Server``."""
         self.node.cluster.counters().connections_refused += 1
 
+    def note_displaced(self, whose: str) -> None:
+        """See ``gate.Server``."""
+        self.node.cluster.counters().connections_displaced[whose] += 1
+
     def read_head(self, data: bytes, end: OtherEnd) -> _RequestHead | None:
         """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
         line, *lines = data.decode("latin-1").split("\r\n")
@@ -169,7 +176,8 @@ class ExpressLane:
         if not caller.is_proved or caller.body_digest is not None:
             return None  # whom the framework bounds, and what only it looks at
         request_id = fields.get(headers.REQUEST_ID.lower(), "")
-        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, generation)
+        owner = access.owner_of_connection(caller)
+        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, owner, generation)
 
 
 def _is_usual(route: Route) -> bool:
@@ -221,7 +229,7 @@ class ExpressConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
         self._end = end = other_end(transport)
-        if not self._lane.gate.enter_after(self, self._handshake, end.address):
+        if not self._lane.gate.enter_after(self, self._handshake, end.address, is_local=end.uid is not None):
             return
         self._lane.connections.add(self)
         self._lacks_certificate = self._lane.wants_certificates and end.certificate is None and end.uid is None
@@ -251,9 +259,7 @@ class ExpressConnection(asyncio.Protocol):
             self.transport.pause_reading()
             self._early.append(data)
         elif self._repeats(data) or self._answer(data):
-            if not self.has_asked:
-                self.has_asked = True
-                self._lane.gate.places.prove(self)
+            self.has_asked = True
         else:
             self._hand_over(data, self.used_at if self.has_asked else opened_at)
 
@@ -291,6 +297,12 @@ class ExpressConnection(asyncio.Protocol):
             head = lane.read_head(data[:end], self._end)
         if head is None:
             return False
+        if head is not self._head:
+            try:
+                lane.gate.prove(self, head.owner)
+            except NoPlace as error:
+                lane.gate.dismiss(self.transport, error)
+                return True
         self._head_data, self._head, self._repeated = head_data, head, None
         route = head.route
         bytes_max = min(_BODY_BYTES_MAX, route.body_bytes_max(lane.node.limits.body_bytes_max))
@@ -305,6 +317,7 @@ class ExpressConnection(asyncio.Protocol):
         if reply is None:
             work = self._run(head, rights, request_id_of(head.request_id), model)
             self.task = asyncio.get_running_loop().create_task(work)
+            lane.gate.places.begin(self)
         else:
             self._answer_at_once(head, reply)
             if route.repeated is not None and head.media == MSGPACK:
@@ -333,6 +346,7 @@ class ExpressConnection(asyncio.Protocol):
             media = JSON
         self.task = None
         self.used_at = self._lane.clock()
+        self._lane.gate.places.end(self, self.used_at)
         if not self.transport.is_closing():
             self.transport.write(self._lane.frames.answer(route, request_id, status, data, media, retry_after_s))
         if self._early:

@@ -69,6 +69,15 @@ class AccessControl:
         """See ``Authentication``."""
         return self._authentication.identify(claims)
 
+    def owner_of_connection(self, caller: Caller) -> str | None:
+        """The principal whose connections are bounded, this one among them; None: it is one of the cluster's own."""
+        if self._authorizer is None or caller.hops or caller.identity.node is not None:
+            return None
+        if self._uids is not None and self._uids.is_own(caller.identity):
+            return None
+        owner = caller.proxy or caller.principal
+        return None if owner in self._super_users else owner
+
     def moved(self) -> None:
         """Take in what has become of the ACLs, so that no request pays for many of them at once."""
         if self._authorizer is not None:

@@ -236,7 +236,9 @@ class HttpSettings(Group):
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
     fewer where the system lets the process open fewer than these and 512. Connections on which nobody has yet shown
-    that he may ask have a quarter of the places; one more takes that of the one that was silent for longest."""
+    that he may ask have a quarter of the places; one more takes that of the one that was silent for longest. So has,
+    with an authorizer, each principal, but for nodes, super users and the user that runs this
+    process."""
     connections_per_address_max: int = Field(default=4_096, ge=1, le=1_000_000)
     """Connections that may be open at once from one address. All programs on one machine share one, and so do those
     behind a proxy."""

@@ -264,6 +264,8 @@ def _counted(counted: Counters) -> Iterator[Metric]:
     for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)
     yield answers
+    text = "Connections closed for others that asked: strangers', and those of principals that had too many."
+    yield counters("http_connections_displaced", text, "whose", sorted(counted.connections_displaced.items()))
     text = "Requests refused for what their senders showed, or did not."
     yield counters("authentication_failures", text, "shown", sorted(counted.failed_proofs.counts.items()))
 

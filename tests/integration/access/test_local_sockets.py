@@ -30,6 +30,7 @@ from quorate.controller.protocol.quotas import (
     QuotaEntityPart,
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from tests.default_parts import node_limits
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 from tests.waiting import eventually
 
@@ -143,6 +144,21 @@ async def test_connections_at_a_socket_have_no_more_places_than_others(tmp_path:
         await eventually(is_closed, "the longest silent one gives up its place", 10.0)
         for _, writer in opened:
             writer.close()
+
+
+async def test_whoever_has_all_connections_of_this_machine_has_none_of_its_socket(tmp_path: Path) -> None:
+    limits = node_limits(connections_per_address_max=1)
+    async with stage(1, limits=limits, access=lambda node_id: access_of(node_id, {})) as s:
+        path = tmp_path / "1.sock"
+        server = await HttpServer.start(s.members[1].node, "127.0.0.1", 0, 1.0, local=path)
+        _, only = await asyncio.open_connection("127.0.0.1", server.port)
+        refused, beyond = await asyncio.open_connection("127.0.0.1", server.port)
+        assert b"429" in await refused.readline()
+        async with ControllerClient([f"unix:{path}"]) as client:
+            assert (await client.status()).quorum.observed_by == 1
+        only.close()
+        beyond.close()
+        await server.close()
 
 
 async def test_client_asks_through_a_socket_what_is_named_by_url_and_says_which_is_not_there(tmp_path: Path) -> None:
