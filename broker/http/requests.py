@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
 from quorate.controller.api.tls_entrance import peer_certificate
 from quorate.controller.identity.claims import RequestClaims
+from quorate.controller.identity.other_ends import fields_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _READ_BYTES: Final = 65_536
@@ -18,12 +19,16 @@ P = TypeVar("P", bound=BaseModel)
 
 
 def claims_of(request: web.Request) -> RequestClaims:
-    """Its head, as far as it is about its sender."""
+    """Its head, as far as it is about its sender.
+
+    Raises:
+        HttpRefusal: 400, it says something of him twice.
+    """
     return RequestClaims(
         request.method,
         request.path_qs,
         request.remote or "",
-        {name.lower(): value for name, value in request.headers.items()},
+        fields_of(request),
         peer_certificate(request),
     )
 

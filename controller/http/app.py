@@ -145,9 +145,10 @@ def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:
 async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     CALLER.set(None)
     is_open = request.path in request.app[_OPEN_PATHS_KEY]
+    claims = claims_of(request)
     try:
         check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))
-        access, claims = request.app[NODE_KEY].access, claims_of(request)
+        access = request.app[NODE_KEY].access
         caller = access.identify(claims)
     except HttpRefusal:
         if not is_open:

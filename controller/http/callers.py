@@ -11,7 +11,7 @@ from quorate.controller.decisions.origin import Grounds, Origin
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import Caller
-from quorate.controller.identity.other_ends import sender_of
+from quorate.controller.identity.other_ends import fields_of, sender_of
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.standing import StandingRight
 
@@ -23,9 +23,13 @@ STANDING: Final[ContextVar[StandingRight]] = ContextVar("standing")
 
 
 def claims_of(request: web.Request) -> RequestClaims:
-    """The request's account of who makes it."""
+    """The request's account of who makes it.
+
+    Raises:
+        HttpRefusal: 400, it says something of it twice.
+    """
     end = sender_of(request)
-    return RequestClaims(request.method, request.raw_path, end.address, request.headers, end.certificate, end.uid)
+    return RequestClaims(request.method, request.raw_path, end.address, fields_of(request), end.certificate, end.uid)
 
 
 def rights_here(node: Node) -> Rights:

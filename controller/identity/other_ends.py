@@ -5,14 +5,27 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from aiohttp import web
 
+from quorate.controller.api import headers
+from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.tls_entrance import certificate_of, peer_certificate
 
 #: Where whoever asks through a Unix socket asks from.
 LOCAL_ADDRESS: Final = "127.0.0.1"
+#: The headers that say who asks. Of two, one program takes the first, and another the last: each knows somebody else.
+_ONCE: Final = (
+    "Authorization",
+    headers.PRINCIPAL,
+    headers.CLIENT_ID,
+    headers.CLIENT,
+    headers.IDENTITY,
+    headers.PROXY,
+    headers.HOPS,
+)
 #: Process, user and group at the other end.
 _CREDENTIALS: Final = struct.Struct("3i")
 
@@ -41,6 +54,18 @@ def sender_of(request: web.Request) -> OtherEnd:
     if request.remote == "" and request.transport is not None:
         return other_end(request.transport)
     return OtherEnd(remote_address(request) or "", peer_certificate(request))
+
+
+def fields_of(request: web.Request) -> Mapping[str, str]:
+    """The headers of a request, by their names in any case.
+
+    Raises:
+        HttpRefusal: 400, one that says who asks is there more than once.
+    """
+    for name in _ONCE:
+        if len(request.headers.getall(name, ())) > 1:
+            raise HttpRefusal(400, f"header {name} was given more than once: it says who asks, send one")
+    return request.headers
 
 
 def remote_address(request: web.Request) -> str | None:

@@ -11,6 +11,7 @@ from quorate.controller.api.content import JSON
 from quorate.controller.api.models import HealthCheck, HealthReply, Nothing
 from quorate.controller.http.callers import CALLER
 from quorate.controller.http.ports import Node
+from quorate.metadata_log.errors import ApiError
 
 #: A committed record is applied within milliseconds, a checkpoint of a million partitions within a second.
 STALLED_MS_MAX: Final = 3_000.0
@@ -45,10 +46,18 @@ async def get_livez(node: Node, parameters: Nothing, request: web.Request) -> we
 async def get_readyz(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
     checks = list(ready_checks(node))
     is_ok = all(check.ok for check in checks)
-    # Everybody is told whether a node is ready; why not only who may ask for more.
+    return _answer(HealthReply(ok=is_ok, node_id=node.node_id, checks=checks if _is_told_why(node) else []))
+
+
+def _is_told_why(node: Node) -> bool:
+    """Everybody is told whether a node is ready; why not, whoever may ask for its status."""
     caller = CALLER.get()
-    is_told_why = caller is not None and caller.is_proved
-    return _answer(HealthReply(ok=is_ok, node_id=node.node_id, checks=checks if is_told_why else []))
+    if caller is None:
+        return False
+    try:
+        return node.access.rights(caller).may_on_cluster("DESCRIBE")
+    except ApiError:  # nobody's name
+        return False
 
 
 def _answer(reply: HealthReply) -> web.Response:

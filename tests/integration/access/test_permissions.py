@@ -379,8 +379,10 @@ async def test_token_that_was_taken_from_the_file_ends_on_connections_that_stand
         await eventually(is_refused, "the token is known no more")
 
 
-async def test_probes_tell_strangers_that_and_not_why(tmp_path: Path) -> None:
+async def test_probe_tells_why_to_who_may_describe_the_cluster_and_others_that_alone(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g:
-        for who, is_told in (("nobody", False), ("User:ben", True)):
+        await g.allow("User:ana", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        told = {"nobody": False, "User:ben": False, "Broker:11": False, "User:ana": True, "User:root": True}
+        for who, is_told in told.items():
             status, reply = await g.ask(who, "GET", "/readyz")
             assert (status, reply["ok"], bool(reply["checks"])) == (200, True, is_told)
