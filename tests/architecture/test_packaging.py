@@ -85,6 +85,15 @@ def test_consensus_library_is_pinned_exactly() -> None:
     assert locked("pysyncobj")["version"] == "0.3.17"
 
 
+def test_web_framework_is_none_that_reads_a_request_as_two() -> None:
+    """Its versions before 3.13.3 took some forms of a request for another one, and inflated without a bound."""
+    (bounds,) = [requirement(text)[1] for text in toml("pyproject.toml")["project"]["dependencies"]
+                 if requirement(text)[0] == "aiohttp"]  # fmt: skip
+    assert bounds.startswith(">=")
+    least = tuple(map(int, bounds.removeprefix(">=").split(".")))
+    assert (3, 13, 3) <= least <= tuple(map(int, locked("aiohttp")["version"].split(".")))
+
+
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_launcher_is_executable(launcher: str) -> None:
     """A clone keeps the executable bit, an unpacked copy of a copy may not."""

@@ -140,3 +140,14 @@ async def test_who_may_not_ask_and_who_probes_learns_nothing_of_the_cluster() ->
         shown = {"Authorization": f"Bearer {SECRET.decode()}"}
         _, reply, _ = await on.ask(1, "GET", "/readyz", headers=shown)
         assert all(check["message"] for check in reply["checks"])
+
+
+@pytest.mark.parametrize(("version", "status"), [(b"HTTP/1.0", 403), (b"HTTP/1.1", 400)])
+async def test_request_that_names_nobody_whom_it_asks_is_refused_without_a_secret(version: bytes, status: int) -> None:
+    async with stage(1) as on:
+        client = await Client.open(on)
+        whole = request(TOPICS, new_topics("a", validate_only=False))
+        await client.write(whole.replace(b"Host: 127.0.0.1\r\n", b"").replace(b"HTTP/1.1", version))
+        assert (await client.read())[0] == status
+        assert not on.members[1].controller.stable.topics.by_name
+        client.close()

@@ -4,8 +4,10 @@ The environment itself is a stand-in here, a `.venv/bin/python` that tells how i
 half a minute and a package index.
 """
 
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -236,3 +238,31 @@ def test_launcher_after_a_change_of_the_lock_makes_both_anew(checkout: Path, tel
     done = launch(checkout / "scripts" / "quorate", "pipeline", "audit", cwd=checkout, path=str(telling_base_python))
 
     assert done.stdout == f"made: -I {checkout}/scripts/environment.py --pipeline\n"
+
+
+RECORDING = """#!/bin/sh
+echo "$(basename "$0") $*" >> "$RECORD"
+[ "$1" != export ] || echo "a-package==1 --hash=sha256:00"
+"""
+
+
+def test_what_is_fetched_is_compared_with_the_digests_of_the_lock(checkout: Path, tmp_path: Path) -> None:
+    """The installer itself too: an index that gives out something else is refused by it."""
+    bin_directory, record = checkout / ".venv" / "bin", tmp_path / "record"
+    (checkout / ".venv" / "made-from").write_text(f"{checkout}\nan older lock")
+    for name in ("python", "uv"):
+        (bin_directory / name).write_text(RECORDING)
+        (bin_directory / name).chmod(0o755)
+    making = (sys.executable, "-I", checkout / "scripts" / "environment.py")
+    for options in ([], ["--pipeline"]):
+        done = subprocess.run(
+            [*making, *options], env={"PATH": "/usr/bin:/bin", "RECORD": str(record)}, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    calls = [line.split() for line in record.read_text().splitlines()]
+    fetching = [call for call in calls if {"install", "sync"} & set(call) and "--editable" not in call]
+    assert [call[0] for call in fetching] == ["python", "uv", "uv"]
+    assert all("--require-hashes" in call for call in fetching), fetching
+    (wanted,) = (checkout / ".venv" / "uv-pin.txt").read_text().splitlines()
+    assert re.fullmatch(r"uv==[0-9.]+( --hash=sha256:[0-9a-f]{64})+", wanted)
