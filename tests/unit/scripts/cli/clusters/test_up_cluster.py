@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from quorate.metadata_log.errors import StorageError
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.cli.clusters.up_cluster import WantedCluster, find_or_make
 from quorate.scripts.cluster.making import Ports
@@ -69,6 +70,17 @@ def test_option_for_a_new_cluster_is_refused_where_there_is_one(
     find_or_make(wanted, silent)
     with pytest.raises(ClusterError, match=f"already, and {says} for a new one"):
         find_or_make(replace(wanted, **option), silent)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("captured", [None, "dynamic-small/m1/log"])
+@pytest.mark.parametrize("is_insecure", [False, True])
+def test_new_cluster_has_certificates_unless_somebody_says_otherwise(
+    tmp_path: Path, kafka_data: Path, base: int, captured: str | None, *, is_insecure: bool
+) -> None:
+    source = None if captured is None else kafka_data / captured
+    made = find_or_make(WantedCluster(tmp_path, source=source, base_port=base, is_insecure=is_insecure), silent)
+    assert made.is_secured is not is_insecure
+    assert (tmp_path / CERTIFICATES_NAME).exists() is not is_insecure
 
 
 def test_taken_port_makes_moves_and_throws_away_nothing(
