@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.controller.api.answer_models import CauseCode, ExplainedCause
+from quorate.controller.api.answers.explain_models import CauseCode, ExplainedCause
 from quorate.controller.partitions.broker_columns import broker_columns
 from quorate.controller.partitions.columns import slots_of
 from quorate.snapshots.image.image import MetadataImage

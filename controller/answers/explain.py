@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from quorate.controller.answers.causes import causes_of, missing_leaders, missing_replicas
 from quorate.controller.answers.naming import named_rows
 from quorate.controller.answers.remedies import remedies_for
-from quorate.controller.api.answer_models import ExplainedCause, ExplainedRemedy, ExplainedSymptom, SymptomCode
+from quorate.controller.api.answers.explain_models import ExplainedCause, ExplainedSymptom, ExplainReply, SymptomCode
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.reads.name_patterns import NamePatterns
 from quorate.controller.reads.partition_filter import Condition, PartitionFilter
@@ -25,15 +25,6 @@ _SYMPTOMS: Final[tuple[tuple[Condition, SymptomCode, str], ...]] = (
     ("under-replicated", "PARTITIONS_UNDER_REPLICATED", "under-replicated: they can bear the loss of fewer replicas"),
     ("reassigning", "REASSIGNMENTS_OPEN", "being reassigned: they wait for the replicas that are added"),
 )
-
-
-class Explanation(NamedTuple):
-    """The answer."""
-
-    #: Partitions that were asked about.
-    partitions: int
-    symptoms: list[ExplainedSymptom]
-    remedies: list[ExplainedRemedy]
 
 
 def subject_rows(
@@ -63,7 +54,7 @@ def subject_rows(
     return rows
 
 
-def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: int) -> Explanation:
+def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: int) -> ExplainReply:
     """All that is wrong with these partitions. ``limit``: partitions that each symptom names at most."""
     symptoms = []
     leaders: list[ExplainedCause] = []
@@ -87,11 +78,18 @@ def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: i
                 named=named_rows(image, hit, limit),
             )
         )
-    if not symptoms:
-        return Explanation(len(rows), [], [])
-    columns = image.partitions.gather(rows)
-    replicas = causes_of(image, columns, columns.replicas & ~columns.isr)
-    return Explanation(len(rows), symptoms, remedies_for(image, config, offline, leaders, replicas))
+    remedies = []
+    if symptoms:
+        columns = image.partitions.gather(rows)
+        replicas = causes_of(image, columns, columns.replicas & ~columns.isr)
+        remedies = remedies_for(image, config, offline, leaders, replicas)
+    return ExplainReply(
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        partitions=len(rows),
+        symptoms=symptoms,
+        remedies=remedies,
+    )
 
 
 def _causes(image: MetadataImage, config: ControllerConfig, condition: Condition, rows: Rows) -> list[ExplainedCause]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quorate.controller.api.answer_models import CanStopReason, QuorumMargin, StopReasonCode
+from quorate.controller.api.answers.answer_models import CanStopReason, QuorumMargin, StopReasonCode
 from quorate.controller.api.resources import QuorumReply, VoterReply
 from quorate.controller.reads.verdict import LAG_RECORDS_NOTABLE
 from quorate.metadata_log.errors import ApiError, ErrorCode

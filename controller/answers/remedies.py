@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.controller.answers.naming import named_rows
 from quorate.controller.answers.rehearsal import Rehearsal
-from quorate.controller.api.answer_models import ExplainedCause, ExplainedRemedy, RemedyCode, RiskCode
+from quorate.controller.api.answers.explain_models import ExplainedCause, ExplainedRemedy, RemedyCode, RiskCode
 from quorate.controller.api.resources import ElectionsReply
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.head_counters import Elected

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from quorate.controller.answers.rehearsal import Rehearsal
-from quorate.controller.api.answer_models import WhatIfStep
+from quorate.controller.api.answers.answer_models import WhatIfStep
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage

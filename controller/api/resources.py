@@ -14,7 +14,6 @@ from quorate.controller.protocol.topics import DescribedTopic, TopicConfig
 from quorate.controller.protocol.types import UuidField
 from quorate.snapshots.views.state_names import PartitionState, ReplicaState
 
-Verdict = Literal["healthy", "degraded", "critical", "no-quorum"]
 VoterRole = Literal["active", "standby", "non-voter", "unreachable", "unknown"]
 BrokerStateName = Literal["active", "fenced", "controlled-shutdown"]
 
@@ -229,29 +228,3 @@ class TopicReply(HttpModel):
     topic: DescribedTopic
     configs: list[TopicConfig]
     """The topic's own dynamic configs; the value of one that Kafka does not know, and that may be a secret, is null."""
-
-
-#: Of an HTTP API. Without TLS it is read on the way, without an authorizer whoever gets there may do everything.
-Protection = Literal["tls", "authorizer"]
-
-
-class StatusReply(HttpModel):
-    """The state of the cluster on one screen, for an operator."""
-
-    verdict: Verdict
-    """Of an old state it is about brokers and partitions: no log says how the quorum was."""
-    reasons: list[str]
-    """Why it is not healthy: a sentence each, the gravest first."""
-    cluster_id: str
-    quorum: QuorumReply
-    brokers: list[BrokerReply]
-    topics: int
-    partitions: PartitionCounts
-    offline_partitions: list[str]
-    """`topic-partition` of the first ones without a leader."""
-    states: StatesReply
-    elections: ElectionsReply
-    unsupported: dict[str, int]
-    """Entities that are kept and not acted on, by kind."""
-    unprotected_by: list[Protection]
-    """What the API of the controller that answers goes without; nothing, where an old state is asked for."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.controller.api.answer_models import (
+from quorate.controller.api.answers.answer_models import (
     CanStopReply,
-    ExplainReply,
     StopManner,
     WhatIfReply,
     WhatIfRequest,
     WhatIfStep,
 )
+from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.client.access import Read
 
 _CAN_STOP: Final = "/v1/answers/can-stop"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from pydantic import BaseModel
 
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.api.feed_replies import FeedSessionsReply
 from quorate.controller.api.resources import (
     BrokerReply,
@@ -19,7 +20,6 @@ from quorate.controller.api.resources import (
     DigestReply,
     PartitionsReply,
     QuorumReply,
-    StatusReply,
     TopicReply,
     TopicsReply,
 )
@@ -155,13 +155,13 @@ class ControllerClient:
 
     # --- the cluster ---------------------------------------------------------------------------------
 
-    async def status(self) -> StatusReply:
+    async def status(self, *, explain: bool = False) -> StatusReply:
         """Verdict, voters, brokers, partitions."""
-        return await self._read("/v1/status", StatusReply)
+        return await self._read("/v1/status", StatusReply, {"explain": str(explain).lower()})
 
-    async def status_of(self, url: str, timeout_ms: float) -> StatusReply:
-        """The cluster as one controller itself sees it. Raises NotSent, NoAnswer, ApiError."""
-        request = Request("GET", "/v1/status", timeout_ms, {"local": "true"})
+    async def status_of(self, url: str, timeout_ms: float, *, explain: bool = False) -> StatusReply:
+        """The cluster as one controller itself sees it, and why it is so. Raises NotSent, NoAnswer, ApiError."""
+        request = Request("GET", "/v1/status", timeout_ms, {"local": "true", "explain": str(explain).lower()})
         return (await self._connect(url).send(request)).model(StatusReply)
 
     async def quorum_of(self, url: str, timeout_ms: float) -> tuple[NodeState, QuorumReply]:

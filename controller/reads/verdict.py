@@ -5,81 +5,93 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.controller.api.resources import BrokerReply, PartitionCounts, QuorumReply, Verdict
+from quorate.controller.api.answers.status_models import StatusReason, Verdict
+from quorate.controller.api.resources import BrokerReply, PartitionCounts, QuorumReply, VoterReply
 
 #: A voter or broker that lags by more than this is worth a sentence: several seconds of a busy cluster's records.
 LAG_RECORDS_NOTABLE: Final = 10_000
-#: How the reason begins where there is no active controller.
-NO_ACTIVE: Final = "no active controller is known"
 
 
 def judge(
     quorum: QuorumReply, brokers: Sequence[BrokerReply], partitions: PartitionCounts, faults: Sequence[str]
-) -> tuple[Verdict, list[str]]:
+) -> tuple[Verdict, list[StatusReason]]:
     """The verdict and its reasons, the gravest first.
 
     ``no-quorum``: no active controller is known. ``critical``: partitions have no leader. ``degraded``: anything else
     that an operator should repair. Of the quorum of an old state nothing is said: nobody knows how it was.
+
+    Args:
+        faults: sentences of the controller that answers about itself.
     """
-    voter_reasons = [] if quorum.is_past else _voter_reasons(quorum)
-    reasons = [*faults, *voter_reasons, *_broker_reasons(brokers), *_partition_reasons(partitions)]
+    reasons = [StatusReason(code="CONTROLLER_FAULT", message=fault, nodes=[quorum.observed_by]) for fault in faults]
+    reasons += [] if quorum.is_past else _voter_reasons(quorum.voters)
+    reasons += [*_broker_reasons(brokers), *_partition_reasons(partitions)]
     verdict: Verdict = "degraded" if reasons else "healthy"
     if partitions.offline:
-        reasons.insert(0, f"{_count(partitions.offline, 'partition')} of {partitions.total} without a leader")
+        message = f"{_count(partitions.offline, 'partition')} of {partitions.total} without a leader"
+        reasons.insert(0, StatusReason(code="PARTITIONS_OFFLINE", message=message, partitions=partitions.offline))
         verdict = "critical"
     if quorum.active_id is None and not quorum.is_past:
-        reasons.insert(0, f"{NO_ACTIVE}: nothing can be changed")
+        message = "no active controller is known: nothing can be changed"
+        reasons.insert(0, StatusReason(code="NO_ACTIVE_CONTROLLER", message=message))
         verdict = "no-quorum"
     return verdict, reasons
 
 
-def _voter_reasons(quorum: QuorumReply) -> list[str]:
+def _voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
     reasons = []
-    gone = [voter.node_id for voter in quorum.voters if voter.role == "unreachable"]
+    gone = [voter.node_id for voter in voters if voter.role == "unreachable"]
     if gone:
-        majority = len(quorum.voters) // 2 + 1
-        spare = len(quorum.voters) - len(gone) - majority
-        reasons.append(f"{_named('controller', gone)} unreachable: {max(spare, 0)} more may fail")
-    not_voting = [voter for voter in quorum.voters if voter.role == "non-voter"]
+        majority = len(voters) // 2 + 1
+        spare = len(voters) - len(gone) - majority
+        message = f"{_named('controller', gone)} unreachable: {max(spare, 0)} more may fail"
+        reasons.append(StatusReason(code="CONTROLLERS_UNREACHABLE", message=message, nodes=gone))
+    not_voting = [voter for voter in voters if voter.role == "non-voter"]
     recovering = [voter.node_id for voter in not_voting if not voter.vote_waits_for]
     if recovering:
-        reasons.append(f"{_named('controller', recovering)} not voting: memory was lost and is being recovered")
-    reasons += [
-        f"controller {voter.node_id} is not voting: memory was lost, {_listed('controller', voter.vote_waits_for)} must"
-        " answer the active one first"
-        for voter in not_voting
-        if voter.vote_waits_for
-    ]
-    reasons += [
-        f"controller {voter.node_id} lags {voter.lag_records} records behind"
-        for voter in quorum.voters
-        if (voter.lag_records or 0) > LAG_RECORDS_NOTABLE and voter.role != "unreachable"
-    ]
+        message = f"{_named('controller', recovering)} not voting: memory was lost and is being recovered"
+        reasons.append(StatusReason(code="CONTROLLERS_NOT_VOTING", message=message, nodes=recovering))
+    for voter in not_voting:
+        if voter.vote_waits_for:
+            message = (
+                f"controller {voter.node_id} is not voting: memory was lost, "
+                f"{_listed('controller', voter.vote_waits_for)} must answer the active one first"
+            )
+            reasons.append(StatusReason(code="CONTROLLERS_NOT_VOTING", message=message, nodes=[voter.node_id]))
+    for voter in voters:
+        if (voter.lag_records or 0) > LAG_RECORDS_NOTABLE and voter.role != "unreachable":
+            message = f"controller {voter.node_id} lags {voter.lag_records} records behind"
+            reasons.append(StatusReason(code="CONTROLLER_LAGS", message=message, nodes=[voter.node_id]))
     return reasons
 
 
-def _broker_reasons(brokers: Sequence[BrokerReply]) -> list[str]:
+def _broker_reasons(brokers: Sequence[BrokerReply]) -> list[StatusReason]:
     reasons = []
     fenced = [broker.id for broker in brokers if broker.state == "fenced"]
     if fenced:
-        reasons.append(f"{_named('broker', fenced)} fenced")
+        message = f"{_named('broker', fenced)} fenced"
+        reasons.append(StatusReason(code="BROKERS_FENCED", message=message, nodes=fenced))
     leaving = [broker.id for broker in brokers if broker.state == "controlled-shutdown"]
     if leaving:
-        reasons.append(f"{_named('broker', leaving)} in controlled shutdown")
-    reasons += [
-        f"broker {broker.id} lags {broker.lag_records} records behind"
-        for broker in brokers
-        if (broker.lag_records or 0) > LAG_RECORDS_NOTABLE and broker.state != "fenced"
-    ]
+        message = f"{_named('broker', leaving)} in controlled shutdown"
+        reasons.append(StatusReason(code="BROKERS_LEAVING", message=message, nodes=leaving))
+    for broker in brokers:
+        if (broker.lag_records or 0) > LAG_RECORDS_NOTABLE and broker.state != "fenced":
+            message = f"broker {broker.id} lags {broker.lag_records} records behind"
+            reasons.append(StatusReason(code="BROKER_LAGS", message=message, nodes=[broker.id]))
     return reasons
 
 
-def _partition_reasons(partitions: PartitionCounts) -> list[str]:
+def _partition_reasons(counts: PartitionCounts) -> list[StatusReason]:
     reasons = []
-    if partitions.under_min_isr:
-        reasons.append(f"{_count(partitions.under_min_isr, 'partition')} under min.insync.replicas")
-    if partitions.under_replicated:
-        reasons.append(f"{_count(partitions.under_replicated, 'partition')} under-replicated")
+    if counts.under_min_isr:
+        message = f"{_count(counts.under_min_isr, 'partition')} under min.insync.replicas"
+        partitions = counts.under_min_isr
+        reasons.append(StatusReason(code="PARTITIONS_UNDER_MIN_ISR", message=message, partitions=partitions))
+    if counts.under_replicated:
+        message = f"{_count(counts.under_replicated, 'partition')} under-replicated"
+        partitions = counts.under_replicated
+        reasons.append(StatusReason(code="PARTITIONS_UNDER_REPLICATED", message=message, partitions=partitions))
     return reasons
 
 

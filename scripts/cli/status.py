@@ -27,7 +27,7 @@ from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
 _EXIT_CODES: Final = {
     "healthy": exit_codes.DONE,
     "degraded": exit_codes.REFUSED,
-    "critical": exit_codes.REFUSED,
+    "critical": exit_codes.CRITICAL,
     "no-quorum": exit_codes.UNREACHABLE,
     "refused": exit_codes.UNREACHABLE,
     "unreachable": exit_codes.UNREACHABLE,
@@ -47,8 +47,9 @@ def status(
     """Show the verdict on a cluster, its controllers, brokers and offline partitions.
 
     Every controller is asked at once, and the answer is there within a second, also when there is no quorum.
+    What is wrong with partitions is explained: by which brokers, and what to do (quorate explain tells more).
     With --at or --from the verdict is on brokers and partitions: no log says how the quorum was.
-    Exit code 0: healthy; 1: degraded or critical; 3: no quorum, or no controller
+    Exit code 0: healthy; 1: degraded; 5: critical, partitions have no leader; 3: no quorum, or no controller
     answers, or all that do refuse to say how they are (it needs DESCRIBE on the cluster).
 
     Example: quorate status --controllers 127.0.0.1:18081 --watch
@@ -56,7 +57,7 @@ def status(
     if from_path is not None or at is not None:
         if watch:
             raise typer.BadParameter("what was, and what is in files, does not change", param_hint="--watch")
-        past = ask(controllers, secret_file, lambda client: client.status(), path=from_path, at=at)
+        past = ask(controllers, secret_file, lambda client: client.status(explain=True), path=from_path, at=at)
         _show(of_state(past), as_json=as_json)
         raise typer.Exit(_EXIT_CODES[past.verdict])
     urls = find_controllers(controllers)

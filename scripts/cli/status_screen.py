@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from quorate.controller.api.resources import (
-    BrokerReply,
-    ElectionsReply,
-    PartitionCounts,
-    StatesReply,
-    StatusReply,
-    VoterReply,
-)
+from quorate.controller.api.answers.explain_models import ExplainedRemedy, ExplainedSymptom
+from quorate.controller.api.answers.status_models import StatusReply
+from quorate.controller.api.resources import BrokerReply, ElectionsReply, PartitionCounts, StatesReply, VoterReply
+from quorate.scripts.cli.answers.explanation_words import cause_words
 from quorate.scripts.terminal.harmless import shown_name
-from quorate.scripts.terminal.output import ago, or_dash
+from quorate.scripts.terminal.output import ago, counted, or_dash
 from quorate.scripts.terminal.survey import AskedController, ControllerSurvey
 
 _VERDICT_STYLE: Final = {
@@ -35,6 +31,8 @@ _PROTECTIONS: Final = {"tls": "no TLS", "authorizer": "no authorizer"}
 #: Brokers shown one by one: what fits a screen. Those that are not active come first.
 _BROKERS_MAX: Final = 30
 _REASONS_MAX: Final = 8
+_CAUSES_MAX: Final = 3
+_REMEDIES_MAX: Final = 3
 
 
 def render(survey: ControllerSurvey) -> RenderableType:
@@ -77,10 +75,42 @@ def _headline(survey: ControllerSurvey) -> Text:
 
 
 def _reasons(survey: ControllerSurvey) -> list[RenderableType]:
-    lines: list[RenderableType] = [Text(f"  - {reason}") for reason in survey.reasons[:_REASONS_MAX]]
+    explanation = None if survey.status is None else survey.status.explanation
+    symptoms = {} if explanation is None else {str(symptom.code): symptom for symptom in explanation.symptoms}
+    lines: list[RenderableType] = []
+    for reason in survey.reasons[:_REASONS_MAX]:
+        lines.append(Text(f"  - {reason.message}"))
+        if (symptom := symptoms.get(reason.code)) is not None:
+            lines += [Text(f"      {words}", style="dim") for words in _causes(symptom)]
     if len(survey.reasons) > _REASONS_MAX:
         lines.append(Text(f"  - and {len(survey.reasons) - _REASONS_MAX} more", style="dim"))
-    return lines
+    to_do = list(_to_do(survey, [] if explanation is None else explanation.remedies))
+    return [*lines, *([Text("To do:")] if to_do else []), *(Text(f"  {words}") for words in to_do)]
+
+
+def _causes(symptom: ExplainedSymptom) -> Iterator[str]:
+    yield f"{counted(symptom.topics, 'topic')}, {symptom.share:.1%} of the partitions"
+    yield from (f"because {cause_words(cause)}" for cause in symptom.causes[:_CAUSES_MAX])
+    if len(symptom.causes) > _CAUSES_MAX:
+        yield f"and because of {counted(len(symptom.causes) - _CAUSES_MAX, 'broker')} more"
+
+
+def _to_do(survey: ControllerSurvey, remedies: Sequence[ExplainedRemedy]) -> Iterator[str]:
+    if survey.verdict == "no-quorum" and (silent := _silent(survey)):
+        yield f"start {', '.join(silent)}; where disks are lost: quorate recover survey"
+    for remedy in remedies[:_REMEDIES_MAX]:
+        yield f"{remedy.message}{'' if remedy.risk == 'NONE' else f'  (risk: {remedy.risk})'}"
+        if remedy.command:
+            yield f"    {remedy.command}"
+    if remedies:
+        yield "quorate explain names the partitions, and tells the rest"
+
+
+def _silent(survey: ControllerSurvey) -> list[str]:
+    """The voters that do not answer here."""
+    answered = {one.node_id for one in survey.controllers if one.is_reachable}
+    voters = [] if survey.status is None else survey.status.quorum.voters
+    return [f"controller {voter.node_id}" for voter in voters if voter.node_id not in answered]
 
 
 def _table(*columns: str) -> Table:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError

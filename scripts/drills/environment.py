@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal
 
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DeleteTopicsRequest
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME

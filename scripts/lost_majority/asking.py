@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from quorate.broker.http.replies import ProcessReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.api.errors import is_no_access
-from quorate.controller.api.resources import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, controller_url, is_silence
 from quorate.controller.client.pending_session import PendingSession

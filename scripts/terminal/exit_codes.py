@@ -10,6 +10,8 @@ REFUSED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 3
 OUTCOME_UNKNOWN: Final = 4
+#: Of `quorate status`: partitions have no leader; what is less is ``REFUSED``.
+CRITICAL: Final = 5
 #: A controller that a fault ended: it must not go on, and says why in one sentence (EX_SOFTWARE of sysexits.h).
 FAULT: Final = 70
 #: Ended by Ctrl-C (128 + SIGINT).

@@ -9,11 +9,10 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.answers.status_models import StatusReason, StatusReply, Verdict
 from quorate.controller.api.errors import is_no_access
-from quorate.controller.api.resources import StatusReply, Verdict
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
-from quorate.controller.reads.verdict import NO_ACTIVE
 from quorate.metadata_log.errors import ApiError
 
 #: All controllers are asked at the same time; with the start of the program the screen is due within a second.
@@ -57,8 +56,8 @@ class ControllerSurvey(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     verdict: Verdict | Literal["refused", "unreachable"]
-    #: A sentence each, the gravest first.
-    reasons: list[str]
+    #: The gravest first.
+    reasons: list[StatusReason]
     #: Voters of the cluster; the addresses asked, where nobody could say.
     voter_count: int
     #: None where an old state or files were asked for: no controller of that time can be.
@@ -101,7 +100,7 @@ async def _ask(client: ControllerClient, url: str, ends_at: float) -> Controller
 async def ask(client: ControllerClient, url: str, timeout_ms: float) -> ControllerProbe:
     """Ask one controller for its status. That it does not answer is an answer."""
     try:
-        return ControllerProbe(url, await client.status_of(url, timeout_ms), "")
+        return ControllerProbe(url, await client.status_of(url, timeout_ms, explain=True), "")
     except (ApiError, NotSent, NoAnswer) as error:
         return ControllerProbe(url, None, str(error), is_refused=isinstance(error, ApiError) and is_no_access(error))
 
@@ -112,22 +111,35 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
     actives = [reply for reply in replies if reply.quorum.is_active]
     best = max(actives or replies, key=_knowledge, default=None)
     voter_count = len(best.quorum.voters) if best is not None else len(asked)
-    refusals = [f"{one.url} answers and refuses: {one.reason}" for one in asked if one.is_refused]
+    refusals = [
+        StatusReason(code="CONTROLLER_REFUSES", message=f"{one.url} answers and refuses: {one.reason}")
+        for one in asked
+        if one.is_refused
+    ]
+    silent = [StatusReason(code="NO_CONTROLLER_ANSWERS", message=one.reason) for one in asked if not one.is_reachable]
     count = sum(one.is_reachable for one in asked)
     reachable = f"{count} of {voter_count} reachable"
     verdict: Verdict | Literal["refused", "unreachable"]
     if best is None and refusals:
-        silent = [one.reason for one in asked if not one.is_reachable]
         verdict, reasons = "refused", [*refusals, *silent]
     elif best is None:
-        verdict, reasons = "unreachable", [f"no controller answers: {reachable}", *(one.reason for one in asked)]
+        verdict, reasons = (
+            "unreachable",
+            [
+                StatusReason(code="NO_CONTROLLER_ANSWERS", message=f"no controller answers: {reachable}"),
+                *silent,
+            ],
+        )
     elif actives:
         verdict, reasons = best.verdict, list(best.reasons)
     elif best.quorum.active_id is None or count <= voter_count // 2:
-        others = [reason for reason in best.reasons if not reason.startswith(NO_ACTIVE)]
-        verdict, reasons = "no-quorum", [f"no quorum: {reachable}", *others]
+        others = [reason for reason in best.reasons if reason.code != "NO_ACTIVE_CONTROLLER"]
+        verdict = "no-quorum"
+        reasons = [StatusReason(code="NO_QUORUM", message=f"no quorum: {reachable}"), *others]
     else:
-        gone = f"controller {best.quorum.active_id} is said to be active and gives no status here ({reachable})"
+        active = best.quorum.active_id
+        message = f"controller {active} is said to be active and gives no status here ({reachable})"
+        gone = StatusReason(code="ACTIVE_CONTROLLER_SILENT", message=message, nodes=[active])
         verdict, reasons = "degraded", [gone, *refusals, *best.reasons]
     return ControllerSurvey(
         verdict=verdict,

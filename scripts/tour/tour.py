@@ -14,7 +14,7 @@ from typing import Final
 from rich.padding import Padding
 from rich.text import Text
 
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,

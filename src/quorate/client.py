@@ -3,26 +3,29 @@
 All errors are kinds of ``QuorateError``; what a controller refuses is an ``ApiError``.
 """
 
-from quorate.controller.api.answer_models import (
-    AnsweredPartitions,
+from quorate.controller.api.answers.answer_models import (
     CanStopReason,
     CanStopReply,
-    CauseCode,
-    ExplainedCause,
-    ExplainedRemedy,
-    ExplainedSymptom,
-    ExplainReply,
     QuorumMargin,
-    RemedyCode,
-    RiskCode,
     StopManner,
     StopReasonCode,
-    SymptomCode,
     WhatIfEvent,
     WhatIfReply,
     WhatIfRequest,
     WhatIfStep,
 )
+from quorate.controller.api.answers.explain_models import (
+    AnsweredPartitions,
+    CauseCode,
+    ExplainedCause,
+    ExplainedRemedy,
+    ExplainedSymptom,
+    ExplainReply,
+    RemedyCode,
+    RiskCode,
+    SymptomCode,
+)
+from quorate.controller.api.answers.status_models import StatusReply, Verdict
 from quorate.controller.api.audit_models import (
     AuditLineReply,
     AuditReply,
@@ -52,11 +55,9 @@ from quorate.controller.api.resources import (
     PartitionsReply,
     QuorumReply,
     StatesReply,
-    StatusReply,
     TopicReply,
     TopicsReply,
     TopicSummary,
-    Verdict,
     VoterReply,
     VoterRole,
 )

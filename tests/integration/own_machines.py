@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cluster.ports import free_ports

@@ -6,19 +6,19 @@ import asyncio
 from dataclasses import replace
 
 from quorate.controller.answers import can_stop, quorum_margin
-from quorate.controller.answers.explain import Explanation, explain, subject_rows
+from quorate.controller.answers.explain import explain, subject_rows
 from quorate.controller.answers.what_if import rehearsed
-from quorate.controller.api.answer_models import (
+from quorate.controller.api.answers.answer_models import (
     CanStopParameters,
     CanStopReason,
     CanStopReply,
-    ExplainParameters,
-    ExplainReply,
     QuorumMargin,
     WhatIfReply,
     WhatIfRequest,
     node_ids,
 )
+from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
+from quorate.controller.api.answers.status_models import StatusParameters
 from quorate.controller.api.models import Nothing, PastViewParameters
 from quorate.controller.api.resources import ElectionsReply
 from quorate.controller.decisions.controller_config import ControllerConfig
@@ -67,7 +67,7 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
     rehearsal = await asyncio.to_thread(rehearsed, image, node.config, body.steps)
     leader_id = node.cluster.position().leader_id
     before, after = [
-        await get_status(replace(call, node=node_at(node, state, leader_id)), parameters, Nothing())
+        await get_status(replace(call, node=node_at(node, state, leader_id)), StatusParameters(), Nothing())
         for state in (image, rehearsal.image)
     ]
     elected = rehearsal.elected
@@ -86,16 +86,9 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
 
 async def explained(call: Call, parameters: ExplainParameters, body: Nothing) -> ExplainReply:
     image, config = call.node.controller.stable, call.node.config
-    found = await asyncio.to_thread(_explanation, image, config, parameters)
-    return ExplainReply(
-        state_offset=image.provenance.end_offset,
-        state_time_ms=image.provenance.log_time_ms,
-        partitions=found.partitions,
-        symptoms=found.symptoms,
-        remedies=found.remedies,
-    )
+    return await asyncio.to_thread(_explanation, image, config, parameters)
 
 
-def _explanation(image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters) -> Explanation:
+def _explanation(image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters) -> ExplainReply:
     rows = subject_rows(image, parameters.topic, parameters.partition, parameters.broker)
     return explain(image, config, rows, parameters.limit)

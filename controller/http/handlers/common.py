@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from quorate.controller.answers.explain import explain
+from quorate.controller.api.answers.status_models import Protection, StatusParameters, StatusReply
 from quorate.controller.api.columns import (
     AlterPartitionColumnsRequest,
     AlterPartitionColumnsResponse,
@@ -18,15 +20,7 @@ from quorate.controller.api.models import (
     PastViewParameters,
     ReadParameters,
 )
-from quorate.controller.api.resources import (
-    BrokerReply,
-    BrokersReply,
-    ClusterReply,
-    DigestReply,
-    Protection,
-    QuorumReply,
-    StatusReply,
-)
+from quorate.controller.api.resources import BrokerReply, BrokersReply, ClusterReply, DigestReply, QuorumReply
 from quorate.controller.http.handlers.views import (
     broker_replies,
     broker_reply,
@@ -79,13 +73,16 @@ def unprotected_by(node: Node) -> list[Protection]:
     return [protection for protection, is_lacking in lacking if is_lacking]
 
 
-async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) -> StatusReply:
+async def get_status(call: Call, parameters: StatusParameters, body: Nothing) -> StatusReply:
     node = call.node
     image = node.controller.stable
     counted = await node.counts.count(image)
     quorum = observe_quorum(node)
     brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark)
     verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults())
+    explanation = None
+    if parameters.explain and any(reason.partitions for reason in reasons):
+        explanation = await asyncio.to_thread(explain, image, node.config, image.partitions.all_rows(), 0)
     return StatusReply(
         verdict=verdict,
         reasons=reasons,
@@ -99,6 +96,7 @@ async def get_status(call: Call, parameters: PastViewParameters, body: Nothing) 
         elections=elections_reply(node.controller.head_watch.counts),
         unsupported=unsupported_entities(image, node.access),
         unprotected_by=[] if quorum.is_past else unprotected_by(node),
+        explanation=explanation,
     )
 
 

@@ -19,7 +19,8 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quorate.controller.api.resources import PartitionCounts, Protection
+from quorate.controller.api.answers.status_models import Protection
+from quorate.controller.api.resources import PartitionCounts
 from quorate.controller.configs.features import SUPPORTED
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.head_counters import HeadCounts

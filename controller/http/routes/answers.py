@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.controller.api.answer_models import (
-    CanStopParameters,
-    CanStopReply,
-    ExplainParameters,
-    ExplainReply,
-    WhatIfReply,
-    WhatIfRequest,
-)
+from quorate.controller.api.answers.answer_models import CanStopParameters, CanStopReply, WhatIfReply, WhatIfRequest
+from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
 from quorate.controller.api.models import Nothing, PastViewParameters
 from quorate.controller.http.handlers import answers
 from quorate.controller.http.routing import Route, Serving, route

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.controller.api import headers
+from quorate.controller.api.answers.status_models import StatusParameters, StatusReply
 from quorate.controller.api.content import BATCHES, JSON, OCTETS
 from quorate.controller.api.models import (
     BrokerParameters,
@@ -25,7 +26,6 @@ from quorate.controller.api.resources import (
     ClusterReply,
     DigestReply,
     QuorumReply,
-    StatusReply,
     TopicReply,
 )
 from quorate.controller.http.handlers import common as handlers
@@ -81,7 +81,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         handlers.get_status,
         tag="cluster",
         permission=OnCluster("DESCRIBE"),
-        parameters=PastViewParameters,
+        parameters=StatusParameters,
         body=Nothing,
         reply=StatusReply,
         serving=Serving.VIEW,

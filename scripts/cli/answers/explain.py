@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from quorate.controller.api.answer_models import ExplainedCause, ExplainReply
+from quorate.scripts.cli.answers.explanation_words import explanation_lines
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, broker_ids, sendable, topic_partitions
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import counted, show
-
-_WHY = {
-    "BROKER_DOWN": "is down",
-    "BROKER_LEAVING": "is being shut down",
-    "BROKER_UNKNOWN": "is not registered",
-    "DIRECTORY_OFFLINE": "runs without their log directory",
-    "NOT_CAUGHT_UP": "has not caught up",
-}
+from quorate.scripts.terminal.output import show
 
 
 def explain(
@@ -47,7 +38,7 @@ def explain(
     """
     wanted = _wanted(subject or [])
     reply = ask(controllers, secret_file, lambda client: client.answers.explain(**wanted), path=from_path, at=at)
-    show(reply, _lines(reply), as_json=as_json)
+    show(reply, explanation_lines(reply), as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if reply.symptoms else exit_codes.DONE)
 
 
@@ -64,28 +55,3 @@ def _wanted(subject: list[str]) -> dict[str, Any]:
             return {"topic": sendable(topic), "partition": number}
     said = " ".join(subject)[:80]
     raise typer.BadParameter(f"{said!r} cannot be explained: say broker 13, topic orders, or partition orders-3")
-
-
-def _lines(reply: ExplainReply) -> Iterator[str]:
-    if not reply.symptoms:
-        yield f"Nothing is wrong with {counted(reply.partitions, 'partition')}."
-    for symptom in reply.symptoms:
-        yield f"{symptom.message}  [{symptom.code}]"
-        yield f"    {counted(symptom.topics, 'topic')}, {symptom.share:.1%} of {counted(reply.partitions, 'partition')}"
-        yield from (f"    because {_why(cause)}" for cause in symptom.causes)
-        names = [f"{topic.topic}-{number}" for topic in symptom.named for number in topic.partitions]
-        more = symptom.partitions - len(names)
-        if names:
-            yield f"    {', '.join(names)}{f' and {more} more' if more else ''}"
-    if reply.remedies:
-        yield "What to do, in this order:"
-    for place, remedy in enumerate(reply.remedies, start=1):
-        yield f"{place:4}. {remedy.message}  [{remedy.code}, risk {remedy.risk}]"
-        if remedy.replicas:
-            yield f"      {counted(remedy.replicas, 'replica')} in sync again once caught up"
-        if remedy.command:
-            yield f"      {remedy.command}"
-
-
-def _why(cause: ExplainedCause) -> str:
-    return f"broker {cause.broker} {_WHY[cause.code]}: {counted(cause.partitions, 'partition')}"

@@ -8,7 +8,7 @@ from typing import Final
 
 import typer
 
-from quorate.controller.api.answer_models import WhatIfEvent, WhatIfStep
+from quorate.controller.api.answers.answer_models import WhatIfEvent, WhatIfStep
 from quorate.controller.protocol.partitions import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import InvalidId
 from quorate.metadata_log.ids import uuid_from_text

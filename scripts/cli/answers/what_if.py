@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from quorate.controller.api.answer_models import WhatIfReply
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.answer_models import WhatIfReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.scripts.cli.answers.step_grammar import parse_steps
 from quorate.scripts.cli.status_screen import doubtful_elections
 from quorate.scripts.terminal.arguments import AsJson

@@ -57,4 +57,4 @@ async def test_burst_is_a_fault_that_status_names_whatever_is_done_to_the_wall_c
                 assert answer.status == 401
         status = await admin.status()
     assert status.verdict == "degraded"
-    assert f"{BURST} of them from 127.0.0.1" in status.reasons[0]
+    assert f"{BURST} of them from 127.0.0.1" in status.reasons[0].message

@@ -249,7 +249,7 @@ async def test_status_says_of_controllers_that_they_answer_and_refuse_and_what_i
         seen = await survey(ben, g.stage.urls)
         assert (seen.verdict, seen.reachable_count, seen.status) == ("refused", 3, None)
         assert [one.is_refused for one in seen.controllers] == [True] * 3
-        assert "User:ben needs DESCRIBE on the cluster" in seen.reasons[0]
+        assert "User:ben needs DESCRIBE on the cluster" in seen.reasons[0].message
         await g.allow("User:ben", "DESCRIBE", "CLUSTER", "kafka-cluster")
         assert (await survey(ben, g.stage.urls)).verdict == "healthy"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quorate.controller.api.answer_models import NODES_MAX
+from quorate.controller.api.answers.answer_models import NODES_MAX
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage

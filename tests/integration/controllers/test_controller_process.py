@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.controller.api.resources import StatusReply
+from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import Ports, make_fresh
@@ -121,7 +121,8 @@ async def renewed(c: LocalCluster, before: dict[int, bytes]) -> bool | None:
 async def sees_no_quorum(c: LocalCluster) -> bool:
     async with ControllerClient(c.plan.controller_urls) as client:
         seen = await survey(client, c.plan.controller_urls)
-    return (seen.verdict, seen.reasons[:1]) == ("no-quorum", ["no quorum: 1 of 3 reachable"])
+    said = [reason.message for reason in seen.reasons[:1]]
+    return (seen.verdict, said) == ("no-quorum", ["no quorum: 1 of 3 reachable"])
 
 
 @pytest.mark.timeout(300)

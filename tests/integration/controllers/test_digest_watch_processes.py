@@ -51,6 +51,6 @@ async def test_controller_that_loads_a_wrong_state_ends_and_is_named_by_the_othe
 
         async def is_named() -> bool:
             reasons = (await cluster.client.status()).reasons
-            return any(reason.startswith(said) for reason in reasons)
+            return any(reason.message.startswith(said) for reason in reasons)
 
         await eventually(is_named, "the alarm of the active controller", _FOUND_S)

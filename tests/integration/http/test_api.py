@@ -107,7 +107,9 @@ async def test_status_says_what_a_node_sees_itself() -> None:
         await s.register(1, 11)
         s.members[1].soft.lost.add(3)
         _, reply, _ = await s.ask(2, "GET", "/v1/status")
-        assert (reply["verdict"], reply["reasons"]) == ("degraded", ["controller 3 is unreachable: 0 more may fail"])
+        unreachable = "controller 3 is unreachable: 0 more may fail"
+        reason = {"code": "CONTROLLERS_UNREACHABLE", "message": unreachable, "nodes": [3], "partitions": 0}
+        assert (reply["verdict"], reply["reasons"]) == ("degraded", [reason])
         _, reply, headers = await s.ask(2, "GET", "/v1/status?local=true")
         assert (headers["X-Quorate-Node"], reply["quorum"]["observed_by"], reply["quorum"]["is_active"]) == (
             "2",

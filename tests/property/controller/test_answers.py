@@ -17,7 +17,7 @@ from quorate.controller.answers.can_stop import stop_brokers
 from quorate.controller.answers.explain import explain, subject_rows
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.rehearsal import Rehearsal
-from quorate.controller.api.answer_models import StopManner
+from quorate.controller.api.answers.answer_models import StopManner
 from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from quorate.controller.api.answers.status_models import StatusReason
 from quorate.controller.api.resources import (
     BrokerReply,
     BrokerStateName,
@@ -127,15 +128,32 @@ def test_verdict_on_a_sound_cluster_is_healthy_without_reasons() -> None:
 def test_verdict_names_what_is_wrong(
     view: QuorumReply, brokers: list[BrokerReply], counts: PartitionCounts, verdict: str, reason: str
 ) -> None:
-    assert judge(view, brokers, counts, []) == (verdict, [reason])
+    found, reasons = judge(view, brokers, counts, [])
+    assert (found, [one.message for one in reasons]) == (verdict, [reason])
 
 
 def test_verdict_gives_the_gravest_reason_first() -> None:
     counts = PartitionCounts(total=9, offline=1, under_replicated=2)
     verdict, reasons = judge(quorum(active_id=None), [broker(11, "fenced")], counts, ["the disk is slow"])
     assert verdict == "no-quorum"
-    assert [reason.split()[0] for reason in reasons] == ["no", "1", "the", "broker", "2"]
+    assert [reason.message.split()[0] for reason in reasons] == ["no", "1", "the", "broker", "2"]
 
 
 def test_verdict_counts_a_fault_of_the_node() -> None:
-    assert judge(quorum(), [], COUNTS, ["digest differs"]) == ("degraded", ["digest differs"])
+    fault = StatusReason(code="CONTROLLER_FAULT", message="digest differs", nodes=[1])
+    assert judge(quorum(), [], COUNTS, ["digest differs"]) == ("degraded", [fault])
+
+
+def test_reasons_name_the_nodes_and_count_the_partitions_that_they_are_about() -> None:
+    counts = PartitionCounts(total=9, offline=1, under_min_isr=2, under_replicated=3)
+    voters = quorum(voter(1, "active"), voter(2, "unreachable"), voter(3, "non-voter"))
+    _, reasons = judge(voters, [broker(12, "fenced"), broker(13, "controlled-shutdown")], counts, [])
+    assert [(one.code, one.nodes, one.partitions) for one in reasons] == [
+        ("PARTITIONS_OFFLINE", [], 1),
+        ("CONTROLLERS_UNREACHABLE", [2], 0),
+        ("CONTROLLERS_NOT_VOTING", [3], 0),
+        ("BROKERS_FENCED", [12], 0),
+        ("BROKERS_LEAVING", [13], 0),
+        ("PARTITIONS_UNDER_MIN_ISR", [], 2),
+        ("PARTITIONS_UNDER_REPLICATED", [], 3),
+    ]
