@@ -67,6 +67,8 @@ class _Failed(NamedTuple):
     absent: int
     #: Whether none of them is a controller: waiting changes nothing.
     is_final: bool
+    #: Whether there was time to ask any.
+    has_asked: bool
 
 
 class Attempts:
@@ -98,10 +100,14 @@ class Attempts:
         pause = _PAUSE_FIRST_SECONDS
         least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
         present_at = clock()
+        known: _Failed | None = None
         while True:
             failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
             if isinstance(failed, Answer):
                 return failed
+            if known is not None and not failed.has_asked:
+                raise known.reason  # the pause took all of the time that was left: nothing newer is known
+            known = failed
             if failed.is_final:
                 raise failed.reason
             if 2 * failed.absent <= len(self._connections):
@@ -116,11 +122,12 @@ class Attempts:
         count = len(self._connections)
         refused: NotController | None = None
         reasons: list[str] = []
-        absent = strangers = 0
+        absent = strangers = asked = 0
         for step in range(count):
             left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
             if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
                 break
+            asked += 1
             index = (self._first + step) % count
             share_ms = left_ms / (count - step) if is_repeatable else left_ms
             try:
@@ -145,7 +152,7 @@ class Attempts:
                 return answer
         nobody = absent == count
         reason = refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
-        return _Failed(reason, absent, is_final=strangers == count)
+        return _Failed(reason, absent, is_final=strangers == count, has_asked=asked > 0)
 
     async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
         """One controller's answer. It is waited for only while that controller lives, or no other does.

@@ -168,14 +168,14 @@ async def test_client_waits_for_an_election() -> None:
 
 
 async def test_client_without_an_active_controller_gives_up_in_its_time() -> None:
-    async with stage(active=None) as s, ControllerClient(s.urls, timeout_ms=200) as client:
+    async with stage(active=None) as s, ControllerClient(s.urls, timeout_ms=1_000) as client:
         with pytest.raises(NotController, match="no active controller is known") as refused:
             await client.create_topics(topics("foo"))
         assert not isinstance(refused.value, Unreachable)
 
 
 async def test_client_of_nobody_says_whom_it_tried() -> None:
-    async with closed_port() as one, closed_port() as two, ControllerClient([one, two], timeout_ms=100) as client:
+    async with closed_port() as one, closed_port() as two, ControllerClient([one, two], timeout_ms=1_000) as client:
         with pytest.raises(Unreachable) as refused:
             await client.status()
         assert one in str(refused.value)

@@ -84,7 +84,7 @@ async def test_controller_that_was_stopped_has_on_disk_what_was_acknowledged() -
         await cluster.stop(0)
         assert (cluster.running, is_listened_to(cluster.urls[0])) == (frozenset(), False)
         with pytest.raises(NotController):
-            await cluster.client(timeout_ms=200).describe_cluster()
+            await cluster.client(timeout_ms=1_000).describe_cluster()
 
         await cluster.start(0)
 

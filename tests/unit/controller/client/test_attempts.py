@@ -1,5 +1,6 @@
 """How long a client goes on where nobody takes its connections."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import cast
 
@@ -114,3 +115,19 @@ async def test_isr_changes_that_got_no_answer_are_not_sent_to_another_controller
     with pytest.raises(OutcomeUnknown):
         await client.alter_partition_columns(1, 1, columns)
     assert other.asked == 0
+
+
+async def test_time_that_ran_out_between_two_rounds_hides_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a process that was frozen while it paused."""
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+
+    class Frozen(Scripted):
+        async def send(self, request: Request) -> Answer:
+            loop.call_soon(monkeypatch.setattr, loop, "time", lambda: clock() + 3600)
+            return await super().send(request)
+
+    left = Frozen(NotController(None, "no leader"))
+    with pytest.raises(NotController, match="no leader") as caught:
+        await attempts(left, absent_ms=None).send(PATIENT, is_repeatable=False)
+    assert (left.asked, isinstance(caught.value, Unreachable)) == (1, False)
