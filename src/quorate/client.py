@@ -25,7 +25,7 @@ from quorate.controller.api.answers.explain_models import (
     RiskCode,
     SymptomCode,
 )
-from quorate.controller.api.answers.status_models import StatusReply, Verdict
+from quorate.controller.api.answers.status_models import ReasonCode, StatusReason, StatusReply, Verdict
 from quorate.controller.api.audit_models import (
     AuditLineReply,
     AuditReply,
@@ -390,6 +390,7 @@ __all__ = [
     "QuotaEntityPart",
     "QuotaMatch",
     "QuotaValue",
+    "ReasonCode",
     "ReassignablePartition",
     "ReassignablePartitionResult",
     "ReassignableTopic",
@@ -414,6 +415,7 @@ __all__ = [
     "SecretMessage",
     "Sender",
     "StatesReply",
+    "StatusReason",
     "StatusReply",
     "StopManner",
     "StopReasonCode",
