@@ -19,15 +19,21 @@ from quorate.metadata_log.errors import QuorateError
 
 _SCHEME: Final = "quorate://"
 _NODE_URI: Final = re.compile(r"quorate://([^/]{1,64})/(controller|broker)/([0-9]{1,10})")
+#: Of certificates whose identities are kept, some ten thousand of the usual size: more than there are connections.
+_KEPT_BYTES_MAX: Final = 8 * 1024 * 1024
 
 
 class CertificateIdentities:
-    """Of one cluster."""
+    """Of one cluster. Owned by one thread."""
 
-    def __init__(self, cluster_id: str, mapping: PrincipalMapping) -> None:
-        """``mapping``: gives names of users for distinguished names."""
+    def __init__(self, cluster_id: str, mapping: PrincipalMapping, *, kept_bytes_max: int = _KEPT_BYTES_MAX) -> None:
+        """``mapping``: gives names of users for distinguished names. ``kept_bytes_max``: of certificates once read."""
         self._cluster_id = cluster_id
         self._mapping = mapping
+        self._kept_bytes_max = kept_bytes_max
+        #: By certificate, for a client shows the same one with every request: an identity follows from nothing else.
+        self._kept: dict[bytes, Identity] = {}
+        self._kept_bytes = 0
 
     def identity(self, certificate: bytes) -> Identity:
         """The identity of whoever showed this certificate (DER), which was looked at in the handshake.
@@ -35,6 +41,20 @@ class CertificateIdentities:
         Raises:
             NoAccess: 403, it makes nobody of this cluster.
         """
+        found = self._kept.get(certificate)
+        if found is None:
+            found = self._read(certificate)
+            self._keep(certificate, found)
+        return found
+
+    def _keep(self, certificate: bytes, found: Identity) -> None:
+        self._kept_bytes += len(certificate)
+        if self._kept_bytes > self._kept_bytes_max:
+            self._kept.clear()
+            self._kept_bytes = len(certificate)
+        self._kept[certificate] = found
+
+    def _read(self, certificate: bytes) -> Identity:
         try:
             uris = [uri for uri in certificate_uris(certificate) if uri.startswith(_SCHEME)]
             if uris:

@@ -19,6 +19,8 @@ class UidIdentities:
         """``own_uid``: the user that the process runs as. ``named``: principals by uid, where settings name them."""
         self._own_uid = own_uid
         self._named = named
+        #: None: somebody else was made of him.
+        self._own = None if own_uid in named else Identity(principal_of(own_uid), "uid")
 
     def identity(self, uid: int) -> Identity:
         """The identity of this user."""
@@ -33,4 +35,4 @@ class UidIdentities:
 
         He may do everything: he could change the process's files. By another proof the same name is anybody's.
         """
-        return identity == Identity(principal_of(self._own_uid), "uid") and self._own_uid not in self._named
+        return identity == self._own

@@ -53,6 +53,23 @@ def test_certificate_that_makes_nobody_is_refused_and_not_taken_for_its_subject(
     assert refused.value.status == 403
 
 
+def test_certificate_that_is_shown_again_is_not_read_again() -> None:
+    shown = certificate("node", *node_of("broker", 11))
+
+    assert IDENTITIES.identity(shown) is IDENTITIES.identity(bytes(bytearray(shown)))
+
+
+def test_certificates_that_were_read_are_kept_up_to_a_bound() -> None:
+    first, second = certificate("ana"), certificate("berta")
+    bounded = CertificateIdentities(CLUSTER, PrincipalMapping(), kept_bytes_max=len(first) + len(second) - 1)
+
+    before, after = bounded.identity(first), bounded.identity(second)
+
+    assert bounded.identity(second) is after
+    assert bounded.identity(first) is not before
+    assert bounded.identity(first) == before
+
+
 def test_uris_of_a_certificate_cut_at_any_byte_are_an_error_and_never_fewer() -> None:
     whole = certificate("node", *node_of("broker", 11))
     assert certificate_uris(whole) == node_of("broker", 11)
