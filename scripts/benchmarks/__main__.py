@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, Final
@@ -15,8 +17,10 @@ from rich.console import Console
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.benchmarks.catalog import BENCHMARKS, Benchmark
+from quorate.scripts.benchmarks.comparison import Comparison, compare
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome
 from quorate.scripts.benchmarks.machine import MachineDescription, examine
+from quorate.scripts.benchmarks.protection import NOTHING, Protection, Safeguard, name_of, variants
 from quorate.scripts.benchmarks.report import print_machine, print_outcome
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 from quorate.scripts.terminal.process_log import configure_log
@@ -46,30 +50,34 @@ def bench(
         float, typer.Option(min=0.0001, max=1.0, help="Factor on amounts of data and work; the targets are about 1.")
     ] = 1.0,
     seconds: Annotated[
-        float | None, typer.Option(min=1, help="How long a run of stopped-follower takes; default: 20 s.")
+        float | None, typer.Option(min=1, help="How long a run takes: stopped-follower (default: 20), heartbeats (10).")
     ] = None,
     profile: Annotated[
         Path | None, typer.Option(help="Directory for profiles of the measured processes; they are slower then.")
     ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Compare: with TLS on all ports, and without.")] = False,
+    acls: Annotated[bool, typer.Option("--acls", help="Compare: with ACLs that decide, and without.")] = False,
+    quotas: Annotated[bool, typer.Option("--quotas", help="Compare: with client quotas too, and without.")] = False,
 ) -> None:
     """Measure Quorate on this machine's disk: real processes on loopback, each figure beside its target.
 
-    Example: scripts/bench commit failover --dir /mnt/nvme
+    With --tls, --acls or --quotas the price of these is measured: nothing and each combination in turn, --runs rounds,
+    and how often as much each figure is.
+
+    Examples: scripts/bench commit failover --dir /mnt/nvme; scripts/bench heartbeats create --tls --acls
     """
-    chosen = _chosen(names or [])
+    asked = _asked({Safeguard.TLS: tls, Safeguard.ACLS: acls, Safeguard.QUOTAS: quotas})
+    chosen = _chosen(names or [], asked)
     # What is measured may say something; standard output is for figures.
     configure_log("warning", "console")
     console = Console(width=_WIDTH)
-    outcomes: list[tuple[Benchmark, BenchmarkOutcome]] = []
-    if profile is not None:
-        profile.mkdir(parents=True, exist_ok=True)
+    outcomes: list[tuple[Benchmark, BenchmarkOutcome | Comparison]] = []
     with temporary_directory(directory) as own:
         machine = examine(own)
         if not as_json:
             print_machine(console, machine)
         for benchmark in chosen:
-            with temporary_directory(own) as place:
-                outcome = benchmark.run(Workspace(place, runs, scale, profile, seconds))
+            outcome = _measured(benchmark, Workspace(own, runs, scale, profile, seconds), asked)
             outcomes.append((benchmark, outcome))
             if not as_json:
                 print_outcome(console, benchmark.name, benchmark.what, outcome)
@@ -78,16 +86,45 @@ def bench(
         print(json.dumps(_document(machine, runs, scale, outcomes), indent=2))
 
 
-def _chosen(names: list[str]) -> list[Benchmark]:
+def _asked(switches: Mapping[Safeguard, bool]) -> Protection:
+    return Protection(safeguard for safeguard, is_asked in switches.items() if is_asked)
+
+
+def _measured(benchmark: Benchmark, workspace: Workspace, asked: Protection) -> BenchmarkOutcome | Comparison:
+    if workspace.profile_directory is not None:
+        workspace.profile_directory.mkdir(parents=True, exist_ok=True)
+
+    def measure(runs: int, protection: Protection) -> BenchmarkOutcome:
+        if asked:
+            workspace.say(f"{benchmark.name}: with {name_of(protection)}")
+        with temporary_directory(workspace.directory) as place:
+            return benchmark.run(replace(workspace, directory=place, runs=runs, protection=protection))
+
+    if not asked:
+        return measure(workspace.runs, NOTHING)
+    return compare(partial(measure, 1), variants(asked & benchmark.safeguards), workspace.runs)
+
+
+def _chosen(names: list[str], asked: Protection) -> list[Benchmark]:
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join(known)}")
-    return [known[name] for name in names] or list(BENCHMARKS)
+    if not asked:
+        return [known[name] for name in names] or list(BENCHMARKS)
+    able = [name for name, benchmark in known.items() if benchmark.safeguards & asked]
+    unable = [name for name in names if name not in able]
+    if unable:
+        option = " and ".join(f"--{safeguard.name.lower()}" for safeguard in Safeguard if safeguard in asked)
+        raise typer.BadParameter(f"{unable[0]!r} does not go with {option}, but {', '.join(able)} do")
+    return [known[name] for name in names or able]
 
 
 def _document(
-    machine: MachineDescription, runs: int, scale: float, outcomes: list[tuple[Benchmark, BenchmarkOutcome]]
+    machine: MachineDescription,
+    runs: int,
+    scale: float,
+    outcomes: list[tuple[Benchmark, BenchmarkOutcome | Comparison]],
 ) -> dict[str, Any]:
     return {
         "machine": machine.as_data(),

@@ -18,6 +18,7 @@ from quorate.scripts.benchmarks.nodes import (
     stopped_follower,
     write_events,
 )
+from quorate.scripts.benchmarks.protection import Safeguard
 from quorate.scripts.benchmarks.requests import (
     answers,
     audit,
@@ -42,14 +43,20 @@ class Benchmark:
     name: str
     what: str
     run: Callable[[Workspace], BenchmarkOutcome]
+    #: Those whose price it shows.
+    safeguards: frozenset[Safeguard] = frozenset()
 
+
+_QUORUM: Final = frozenset({Safeguard.TLS})
+_REQUESTS: Final = frozenset({Safeguard.TLS, Safeguard.ACLS})
+_CHANGES: Final = frozenset(Safeguard)
 
 BENCHMARKS: Final = (
-    Benchmark("commit", "one write in flight through three controllers", write_events.run_commit),
-    Benchmark("append", "durable commits a second of opaque 100-byte payloads, 512 in flight", append.run),
-    Benchmark("throughput", "small write events a second, 512 in flight", write_events.run_throughput),
+    Benchmark("commit", "one write in flight through three controllers", write_events.run_commit, _QUORUM),
+    Benchmark("append", "durable commits a second of opaque 100-byte payloads, 512 in flight", append.run, _QUORUM),
+    Benchmark("throughput", "small write events a second, 512 in flight", write_events.run_throughput, _QUORUM),
     Benchmark("broker-loss", "a quarter of 1,000,000 partitions changed everywhere", broker_loss.run),
-    Benchmark("create", "topics through HTTP in bulk, up to 1,000,000 partitions", create.run),
+    Benchmark("create", "topics through HTTP in bulk, up to 1,000,000 partitions", create.run, _CHANGES),
     Benchmark("load", "image of 1,000,000 partitions from a checkpoint in a fresh process", load.run),
     Benchmark("restart", "three controllers with 1,000,000 partitions killed and started", restart.run),
     Benchmark("checkpoint", "2,000 commits a second beside checkpoints of 1,000,000 partitions", checkpoint.run),
@@ -61,10 +68,12 @@ BENCHMARKS: Final = (
     Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
     Benchmark("answers", "what may be stopped among 1,000,000 partitions, in one process", answers.run),
     Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
-    Benchmark("audit", "writing down who asked, in one process", audit.run),
+    Benchmark("audit", "writing down who asked, in one process", audit.run, frozenset({Safeguard.ACLS})),
     Benchmark("authorizer", "decisions by 100,000 ACLs, and one ACL more, in one process", authorizer.run),
-    Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run),
+    Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run, _REQUESTS),
     Benchmark("no-ops", "requests that write nothing, and are confirmed by a majority", no_ops.run),
     Benchmark("stopped-follower", "what a leader keeps for a follower that is stopped", stopped_follower.run),
-    Benchmark("single-create", "topics created one by one over HTTP, 64 in flight", single_create.run),
+    Benchmark(
+        "single-create", "topics created one by one over HTTP, one and 64 in flight", single_create.run, _CHANGES
+    ),
 )

@@ -6,6 +6,7 @@ Load and controllers share the processor here; what is measured is to be theirs.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass
 from typing import Final, Self, cast
 from urllib.parse import urlsplit
@@ -38,28 +39,31 @@ class PlainAnswer:
 class PlainConnection(asyncio.Protocol):
     """One connection, one request at a time."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, bearer: bytes | None = None) -> None:
+        """``bearer``: the secret or token that is sent with every request."""
         self._host = address
+        self._authorization = "" if bearer is None else f"Authorization: Bearer {bearer.decode('ascii')}\r\n"
         self._transport: asyncio.Transport
         self._answer: asyncio.Future[PlainAnswer] | None = None
         self._data = b""
         self._expected = b""
 
     @classmethod
-    async def open(cls, url: str) -> Self:
-        """Connect to a controller."""
+    async def open(cls, url: str, tls: ssl.SSLContext | None = None, bearer: bytes | None = None) -> Self:
+        """Connect to a controller; ``tls``: with which it is spoken to where the URL wants that."""
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
         assert host is not None
         assert port is not None
-        _, connection = await asyncio.get_running_loop().create_connection(lambda: cls(parts.netloc), host, port)
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(lambda: cls(parts.netloc, bearer), host, port, ssl=tls)
         return connection
 
     def request(self, path: str, body: BaseModel, timeout_ms: int, *, as_msgpack: bool) -> bytes:
         """The bytes of a POST."""
         data = pack(body) if as_msgpack else body.model_dump_json().encode()
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\n{headers.TIMEOUT_MS}: {timeout_ms}\r\n"
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\n{self._authorization}{headers.TIMEOUT_MS}: {timeout_ms}\r\n"
             f"Content-Type: {MSGPACK if as_msgpack else JSON}\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n"
             f"User-Agent: {SERVER_SOFTWARE}\r\nContent-Length: {len(data)}\r\n\r\n"
         )

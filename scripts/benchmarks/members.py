@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.benchmarks.protection import Safeguard
 from quorate.scripts.benchmarks.workspace import Workspace
 from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.plan import ClusterPlan
@@ -100,8 +101,13 @@ class BenchmarkMember:
 
 @asynccontextmanager
 async def running_members(module: str, workspace: Workspace) -> AsyncIterator[list[BenchmarkMember]]:
-    """A fresh cluster of three, led; the leader first. All of them are stopped afterwards."""
-    plan = make_fresh(workspace.directory / "cluster", Ports.of(free_ports(_VOTERS * _PORTS_PER_VOTER)), _VOTERS, 0)
+    """A fresh cluster of three, led; the leader first. All of them are stopped afterwards.
+
+    With TLS they speak it to each other, and prove a secret.
+    """
+    ports = Ports.of(free_ports(_VOTERS * _PORTS_PER_VOTER))
+    is_secured = Safeguard.TLS in workspace.protection
+    plan = make_fresh(workspace.directory / "cluster", ports, _VOTERS, 0, is_secured=is_secured)
     members: list[BenchmarkMember] = []
     try:
         for controller in plan.controllers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,9 @@ from typing import Final, Self
 from quorate.controller.api.resources import QuorumReply
 from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, make_session
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.benchmarks.askers import Askers, protect
 from quorate.scripts.benchmarks.large_cluster import BROKERS, large_image, write_checkpoint
+from quorate.scripts.benchmarks.protection import Safeguard
 from quorate.scripts.benchmarks.workspace import Workspace, temporary_directory
 from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 from quorate.scripts.cluster.making import Ports, make_twin
@@ -30,31 +32,48 @@ _PORTS: Final = 2 * _CONTROLLERS + 1
 _PATIENT: Final = {"REPLICAS__LAG_TIME_MAX_MS": "86400000"}
 
 
+class MeasuredCluster(LocalCluster):
+    """One that knows who may ask it."""
+
+    def __init__(self, directory: Path, plan: ClusterPlan, options: LocalOptions, askers: Askers) -> None:
+        super().__init__(directory, plan, askers.options(options), shared_secret=askers.admin_bearer)
+        self.askers = askers
+
+
 @asynccontextmanager
 async def running_cluster(
-    workspace: Workspace, partition_count: int, broker_ids: tuple[int, ...] = (), options: LocalOptions | None = None
-) -> AsyncIterator[LocalCluster]:
+    workspace: Workspace,
+    partition_count: int,
+    broker_ids: tuple[int, ...] = (),
+    options: LocalOptions | None = None,
+    asking_ids: Sequence[int] = (),
+) -> AsyncIterator[MeasuredCluster]:
     """Three controllers over the metadata of twelve live brokers, and one process that plays some of the brokers.
 
     The other brokers never speak, and their sessions never begin: they stay as they are. All processes are killed
-    and the directory is removed afterwards.
+    and the directory is removed afterwards. It is protected as the workspace says; ``asking_ids``: of brokers that ask
+    it besides.
     """
+    protection = workspace.protection
     with temporary_directory(workspace.directory) as directory:
-        plan = _make(directory, partition_count, broker_ids)
+        plan = _make(directory, partition_count, broker_ids, is_secured=Safeguard.TLS in protection)
         options = options or LocalOptions()
-        cluster = LocalCluster(directory / "cluster", plan, replace(options, broker={**_PATIENT, **options.broker}))
+        options = replace(options, broker={**_PATIENT, **options.broker})
+        askers = Askers(directory / "cluster", plan, protection, asking_ids)
+        cluster = MeasuredCluster(directory / "cluster", plan, options, askers)
         try:
             await cluster.start()
             await cluster.wait_for_controllers(_READY_S)
+            await protect(cluster.client, protection)
             yield cluster
         finally:
             await stop_now(cluster)
 
 
-def _make(directory: Path, partition_count: int, broker_ids: tuple[int, ...]) -> ClusterPlan:
+def _make(directory: Path, partition_count: int, broker_ids: tuple[int, ...], *, is_secured: bool) -> ClusterPlan:
     source = write_checkpoint(directory, large_image(partition_count))
     ports = Ports.of(free_ports(_PORTS))
-    plan = make_twin(directory / "cluster", source, ports, brokers="none")
+    plan = make_twin(directory / "cluster", source, ports, brokers="none", is_secured=is_secured)
     if not broker_ids:
         return plan
     played = PlannedBrokers(ids=broker_ids, http_port=ports.take(), is_twin=True)
@@ -81,9 +100,9 @@ class Watch:
     """Cheap looks at single controllers, each with a connection of its own kept open."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        self._session = make_session()
+        self._session = make_session(cluster.shared_secret)
         self.connections = {
-            planned.id: Connection(lambda: self._session, url)
+            planned.id: Connection(lambda: self._session, url, cluster.tls)
             for planned, url in zip(cluster.plan.controllers, cluster.plan.controller_urls, strict=True)
         }
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from quorate.scripts.benchmarks.protection import NOTHING, Protection
+
 #: What the scaled sizes are multiples of.
 _PREFIX: Final = "quorate-bench-"
 
@@ -28,6 +30,8 @@ class Workspace:
     profile_directory: Path | None = None
     #: How long a run takes that could take any time; None: as long as the benchmark says.
     seconds: float | None = None
+    #: Of the cluster that is measured.
+    protection: Protection = NOTHING
 
     def scaled(self, amount: int, at_least: int = 1) -> int:
         """An amount of data or work at the scale."""

@@ -36,6 +36,8 @@ class LocalOptions:
     broker: Mapping[str, str] = field(default_factory=dict)
     #: What runs a controller, to which ``--config FILE`` is added; a function of its id.
     controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "quorate.scripts.cli", "controller")
+    #: Settings of controllers about who may do what, as TOML, in place of those that follow from the plan; None: these.
+    access: Mapping[str, str] | None = None
 
 
 class LocalCluster(WatchedCluster):
@@ -49,13 +51,14 @@ class LocalCluster(WatchedCluster):
         tell_lost: Callable[[str], None] | None = None,
         *,
         restarts: bool = False,
+        shared_secret: bytes | None = None,
     ) -> None:
         """With ``tell_lost`` the cluster goes on without processes that end by themselves, and tells of each.
 
         That is as long as a majority of the controllers is left, or somebody starts them again (``restarts``); else
-        their end is a failure of the whole.
+        their end is a failure of the whole. ``shared_secret``: with which its controllers are asked, or a token.
         """
-        super().__init__(plan.members, tls=admin_tls(directory) if plan.is_secured else None)
+        super().__init__(plan.members, shared_secret, tls=admin_tls(directory) if plan.is_secured else None)
         self.is_import = plan.is_import
         self._tell_lost = tell_lost
         self.restarts = restarts
@@ -150,6 +153,8 @@ class LocalCluster(WatchedCluster):
         # A cluster that lies too deep for a socket does without.
         if path_problem(path) is None:
             groups["http"] = {"unix_socket": toml_text(path)}
+        if self.options.access is not None:
+            groups["access"] = dict(self.options.access)
         return str(controller_settings(self.directory, self.plan, controller, groups))
 
     def broker_process(self, brokers: PlannedBrokers) -> ManagedProcess:
@@ -192,8 +197,8 @@ def controller_settings(
         said |= tls_group(node_paths(directory, f"controller-{controller.id}"))
         # Its administrator, and who runs it by a socket, may ask in anybody's name: so ACLs are tried.
         admin, runs_it = toml_text(ADMIN_PRINCIPAL), toml_text(principal_of(os.geteuid()))
-        said["access"] = {"authorizer": toml_text("acl"), "super_users": f"[{admin}]"}
-        said["access"]["proxies"] = f"[{admin}, {runs_it}]"
+        proxies = f"[{admin}, {runs_it}]"
+        said.setdefault("access", {"authorizer": toml_text("acl"), "super_users": f"[{admin}]", "proxies": proxies})
     return ControllerSettingsText(controller.id, plan.cluster_id, own, voter_settings(plan), secret_file, said)
 
 

@@ -32,13 +32,14 @@ class WatchedCluster:
         *,
         insecure: bool = False,
     ) -> None:
-        """``tls``: with which its processes are asked; None: they speak none. ``insecure``: as for
-        ``ControllerClient``.
+        """``shared_secret``: it, or a token, with which its controllers are asked; None: neither is wanted.
+        ``tls``: with which its processes are asked; None: they speak none. ``insecure``: as for ``ControllerClient``.
         """
         self.members = members
         #: Whether it was made from another one's metadata, in which brokers are active before anybody plays them.
         self.is_import = False
         self.tls = tls
+        self.shared_secret = shared_secret
         self.client = ControllerClient(
             members.controller_urls, shared_secret=shared_secret, tls=tls, absent_ms=_ABSENT_MS, insecure=insecure
         )

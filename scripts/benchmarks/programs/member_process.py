@@ -17,18 +17,23 @@ from typing import Any, Final, NoReturn
 
 import uvloop
 
-from quorate.controller.process.quorum_parts import default_quorum_config
+from quorate.controller.api.tls_files import TlsFiles
+from quorate.controller.process.quorum_parts import default_quorum_config, quorum_tls
 from quorate.controller.process.settings import LogSettings
 from quorate.controller.process.settings_parts import log_config
 from quorate.metadata_log.directory.directory import MetadataDirectory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import uuid_from_text
+from quorate.metadata_log.private_files import read_secrets
 from quorate.quorum.config import QuorumConfig, VoterAddress
 from quorate.quorum.host import CommittedBatches, SnapshotReader
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
+from quorate.quorum.transport.handshake import Secrets, no_secret
+from quorate.quorum.transport.tls import QuorumTls
 from quorate.scripts.benchmarks.members import load_plan
+from quorate.scripts.certificates.local_files import SECRET_NAME, node_paths
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.ports import LOOPBACK
@@ -99,7 +104,8 @@ async def _run(make: Callable[[ClusterPlan, int], MemberProcess], directory: Pat
     config = quorum_config(plan, node_id)
     storage = NodeStorage.open(disk, metadata.log_path, config, log_config(LogSettings()))
     member = make(plan, node_id)
-    runtime = QuorumRuntime(config, storage, member, _end)
+    secret, tls = _proofs(directory, plan, node_id)
+    runtime = QuorumRuntime(config, storage, member, _end, secrets=secret, tls=tls)
     member.attach(runtime)
     # What start-up made lives for ever: the collector need not look at it again.
     gc.freeze()
@@ -109,6 +115,15 @@ async def _run(make: Callable[[ClusterPlan, int], MemberProcess], directory: Pat
     finally:
         await runtime.stop()
         metadata.close()
+
+
+def _proofs(directory: Path, plan: ClusterPlan, node_id: int) -> tuple[Secrets, QuorumTls | None]:
+    """By what a voter knows the others, and they it: nothing, unless the cluster is secured."""
+    if not plan.is_secured:
+        return no_secret, None
+    believed = read_secrets(directory / SECRET_NAME)
+    files = TlsFiles(node_paths(directory, f"controller-{node_id}"), is_server=True, lets_clients_show=True)
+    return lambda: believed, quorum_tls(files, plan.cluster_id)
 
 
 async def _answer(commands: dict[str, Command]) -> None:

@@ -32,11 +32,11 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
     for number in range(workspace.runs):
         async with running_cluster(workspace, 0) as cluster, Watch(cluster) as watch:
             active = watch.connections[await watch.active()].url
-            async with ControllerClient([active]) as client:
+            async with cluster.askers.client().client(active) as client:
                 start = time.perf_counter()
                 await _create(client, requests)
                 rates.append(requests * per_request / (time.perf_counter() - start))
-                await _check(client, requests * per_request)
+            await _check(cluster.client, requests * per_request)
         workspace.say(f"create: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} partitions/s")
     return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, no broker process; JSON requests of {_TOPICS_PER_REQUEST} topics x "

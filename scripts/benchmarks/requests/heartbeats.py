@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -23,9 +23,9 @@ from quorate.controller.protocol import (
 )
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget, percentile
 from quorate.scripts.benchmarks.http_load import PlainAnswer, PlainConnection
-from quorate.scripts.benchmarks.processes import Watch, processor_s, running_cluster
+from quorate.scripts.benchmarks.processes import MeasuredCluster, Watch, processor_s, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
-from quorate.scripts.cluster.local import LocalCluster, LocalOptions
+from quorate.scripts.cluster.local import LocalOptions
 
 _BROKERS: Final = 2_000
 _FIRST_ID: Final = 10_000
@@ -117,14 +117,16 @@ class _Fleet:
 
 async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_BROKERS, _REGISTERING)
-    seconds = max(_RUN_S_MIN, _RUN_S * workspace.scale)
+    seconds = workspace.seconds or max(_RUN_S_MIN, _RUN_S * workspace.scale)
     samples: list[tuple[float, float, float, float, float]] = []
-    async with running_cluster(workspace, 0, options=_OPTIONS) as cluster, Watch(cluster) as watch:
+    ids = range(_FIRST_ID, _FIRST_ID + count)
+    running = running_cluster(workspace, 0, options=_OPTIONS, asking_ids=ids)
+    async with running as cluster, Watch(cluster) as watch:
         active = await watch.active()
         pid = cluster.controllers[active].pid
         assert pid is not None
         workspace.say(f"heartbeats: registering {count:,} brokers")
-        fleet = _Fleet(await _registered(cluster, watch.connections[active].url, count))
+        fleet = _Fleet(await _registered(cluster, watch.connections[active].url, ids))
         await fleet.beat(_INTERVAL_S)
         for number in range(workspace.runs):
             idle = await _share(pid, asyncio.sleep(min(seconds, _IDLE_S)))
@@ -149,13 +151,17 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
     )
 
 
-async def _registered(cluster: LocalCluster, url: str, count: int) -> list[_HeartbeatSource]:
-    brokers = [_HeartbeatSource(_FIRST_ID + number, await PlainConnection.open(url)) for number in range(count)]
-    waiting = iter(brokers)
+async def _registered(cluster: MeasuredCluster, url: str, ids: Sequence[int]) -> list[_HeartbeatSource]:
+    brokers: list[_HeartbeatSource] = []
+    waiting = iter(ids)
 
     async def register() -> None:
-        for broker in waiting:
+        for broker_id in waiting:
+            proof = cluster.askers.broker(broker_id)
+            # Whoever connects and does not ask is a stranger, and has not long to do it.
+            broker = _HeartbeatSource(broker_id, await PlainConnection.open(url, proof.tls, proof.bearer))
             await broker.register(cluster.plan.cluster_id)
+            brokers.append(broker)
 
     async with asyncio.TaskGroup() as registering:
         for _ in range(_REGISTERING):

@@ -12,7 +12,7 @@ import uvloop
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
+from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget, percentile
 from quorate.scripts.benchmarks.http_load import PlainConnection
 from quorate.scripts.benchmarks.processes import Watch, brokers_sentence, processor_s, running_cluster
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -21,6 +21,8 @@ from quorate.scripts.cluster.local import LocalCluster
 _IN_FLIGHT: Final = 64
 _TOPICS: Final = 20_000
 _WARM_UP: Final = 2_000
+_ALONE: Final = 1_000
+_ALONE_MIN: Final = 50
 _REPLICATION_FACTOR: Final = 3
 _TIMEOUT_MS: Final = 30_000
 
@@ -31,15 +33,18 @@ def run(workspace: Workspace) -> BenchmarkOutcome:
 
 
 async def _run(workspace: Workspace) -> BenchmarkOutcome:
-    count = workspace.scaled(_TOPICS, _IN_FLIGHT)
+    count, alone = workspace.scaled(_TOPICS, _IN_FLIGHT), workspace.scaled(_ALONE, _ALONE_MIN)
+    alone_ms: list[float] = []
     rates: list[float] = []
     shares: list[tuple[float, float, float]] = []
     async with running_cluster(workspace, 0) as cluster, Watch(cluster) as watch:
         active = await watch.active()
         url = watch.connections[active].url
-        connections = [await PlainConnection.open(url) for _ in range(_IN_FLIGHT)]
+        proof = cluster.askers.client()
+        connections = [await PlainConnection.open(url, proof.tls, proof.bearer) for _ in range(_IN_FLIGHT)]
         await _create(connections, "warm", min(count, _WARM_UP))
         for number in range(workspace.runs):
+            alone_ms.append(await _alone(connections[0], f"alone-{number}", alone))
             before = _processor_times(cluster, active)
             start = time.perf_counter()
             await _create(connections, f"run-{number}", count)
@@ -49,14 +54,15 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
             workspace.say(f"single-create: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} topics/s")
         for connection in connections:
             connection.close()
-        await _check(url, min(count, _WARM_UP) + workspace.runs * count)
+        await _check(cluster.client, min(count, _WARM_UP) + workspace.runs * (alone + count))
     active_us, standbys_us, client_us = zip(*shares, strict=True)
     return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, no broker process; JSON requests of one topic of one partition over "
-        f"HTTP to the active controller, {_IN_FLIGHT} connections with one request in flight each, {count:,} topics a "
-        "run, from a client without comforts in the benchmark's own process; every reply is for what is fsynced on a "
-        "majority",
+        f"HTTP to the active controller: {alone:,} on one connection, of which the median is taken, then {count:,} on "
+        f"{_IN_FLIGHT} with one request in flight each, from a client without comforts in the benchmark's own process; "
+        "every reply is for what is fsynced on a majority",
         (
+            Figure("topic created, one in flight", "ms", tuple(alone_ms)),
             Figure("topics created", "/s", tuple(rates), (FigureTarget(5_000, is_most=False),)),
             Figure("processor time per topic: active controller", "µs", active_us),
             Figure("... both standbys", "µs", standbys_us),
@@ -86,8 +92,17 @@ async def _send(connection: PlainConnection, prefix: str, numbers: Iterator[int]
         await connection.send(connection.request("/v1/topics", body, _TIMEOUT_MS, as_msgpack=False))
 
 
-async def _check(url: str, expected: int) -> None:
-    async with ControllerClient([url]) as client:
-        found = (await client.describe_cluster()).topics
+async def _alone(connection: PlainConnection, prefix: str, count: int) -> float:
+    """Create so many, one after the other; the median time of one, in ms."""
+    latencies = []
+    for number in range(count):
+        start = time.perf_counter()
+        await _send(connection, prefix, iter((number,)))
+        latencies.append((time.perf_counter() - start) * 1000)
+    return percentile(latencies, 50)
+
+
+async def _check(client: ControllerClient, expected: int) -> None:
+    found = (await client.describe_cluster()).topics
     if found != expected:
         raise QuorateError(f"{found} topics were created instead of {expected}")
