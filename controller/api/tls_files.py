@@ -26,6 +26,8 @@ _CA_FILES_MAX: Final = 16
 _WARNING_S: Final = 14 * 86_400.0
 #: Seconds between two looks at that.
 EXPIRY_LOOK_S: Final = 10.0
+#: OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED.
+_HAS_EXPIRED: Final = 10
 
 
 class InvalidTlsFiles(QuorateError):
@@ -156,7 +158,7 @@ class TlsFiles:
     def _load(self) -> _Loaded:
         stamps = self._stamps()
         try:
-            loaded = self._load_server(stamps) if self.is_server else _Loaded(stamps, self._client())
+            loaded = self._load_server(stamps) if self.is_server else _Loaded(stamps, self._client_in_time())
         except ssl.SSLError as error:
             self._refuse(_reason(error))
         except OSError as error:
@@ -179,6 +181,32 @@ class TlsFiles:
         except QuorateError as error:
             self._refuse(str(error))
         return _Loaded(stamps, client, server, _among_peers(self._client()), _among_peers(self._server()), expires_at)
+
+    def _client_in_time(self) -> ssl.SSLContext:
+        """A client's, whose own certificate is good: a server may refuse one that is not without a word.
+
+        Raises:
+            InvalidTlsFiles: it has expired. OSError, ssl.SSLError: the files cannot be used.
+        """
+        client = self._client()
+        if self._paths.cert_file is not None and self._has_expired(self._paths.cert_file):
+            self._refuse("the certificate has expired, by the clock of this machine: renew it")
+        return client
+
+    def _has_expired(self, cert_file: Path) -> bool:
+        """Whether the certificate has ended. Shown to itself: its issuer need not be known where it is shown from."""
+        asked, asking = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        asking.check_hostname, asking.verify_mode = False, ssl.CERT_NONE
+        asked.load_verify_locations(cert_file)
+        asked.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        asked.verify_mode = ssl.CERT_REQUIRED
+        for context in (asked, asking):
+            self._show(context)
+        try:
+            _through(asked, asking)
+        except ssl.SSLError as error:
+            return getattr(error, "verify_code", None) == _HAS_EXPIRED
+        return False
 
     def _client(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -279,22 +307,32 @@ def _seen(server: ssl.SSLContext, client: ssl.SSLContext) -> tuple[bytes, float]
     Raises:
         ssl.SSLError: the client does not trust it.
     """
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asked = server.wrap_bio(to_server, to_client, server_side=True)
     asking_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     asking_context.check_hostname = False
     asking_context.load_verify_locations(cadata=b"".join(client.get_ca_certs(binary_form=True)))
-    asking = asking_context.wrap_bio(to_client, to_server)
-    for turn in (asking, asked, asking):
-        try:
-            turn.do_handshake()
-        except ssl.SSLWantReadError:
-            continue
+    asking = _through(server, asking_context)
     shown = asking.getpeercert()
     assert shown is not None, "a client has looked at it"
     certificate = asking.getpeercert(binary_form=True)
     assert certificate is not None
     return certificate, float(ssl.cert_time_to_seconds(str(shown["notAfter"])))
+
+
+def _through(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
+    """The client's end of a handshake between the two, in memory.
+
+    Raises:
+        ssl.SSLError: one of them refuses the other.
+    """
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asked = server.wrap_bio(to_server, to_client, server_side=True)
+    asking = client.wrap_bio(to_client, to_server)
+    for turn in (asking, asked, asking, asked):
+        try:
+            turn.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+    return asking
 
 
 def _reason(error: ssl.SSLError) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
-from quorate.scripts.certificates.authority import KeyPair
+from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair
 from tests.integration.made_certificates import authority, issued, written
 
 OURS, FOREIGN = authority(), authority("foreign")
@@ -100,3 +100,18 @@ def test_changed_files_are_used_and_those_that_cannot_be_are_not(tmp_path: Path)
     clock.now += 1
     assert files.as_server() is not first
     assert files.trouble is None
+
+
+@pytest.mark.parametrize("issuer", [OURS, FOREIGN], ids=["ours", "another that is not known here"])
+def test_client_is_told_that_its_certificate_has_ended(tmp_path: Path, issuer: CertificateAuthority) -> None:
+    """And a running one goes on with what it has."""
+    clock = Clock()
+    files = TlsFiles(written(tmp_path, issued(issuer), OURS), clock=clock)
+    written(tmp_path, issued(issuer, is_expired=True), OURS)
+    clock.now += 10
+
+    files.as_client()
+
+    assert "the certificate has expired, by the clock of this machine" in str(files.trouble)
+    with pytest.raises(InvalidTlsFiles, match=r"cert\.pem.*the certificate has expired"):
+        TlsFiles(written(tmp_path, issued(issuer, is_expired=True), OURS))
