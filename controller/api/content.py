@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgpack
@@ -43,14 +43,18 @@ _SEPARATORS: Final = (b",", b"[", b"{")
 M = TypeVar("M", bound=BaseModel)
 
 
-async def read_body(request: web.Request, bytes_max: int) -> bytes:
-    """The whole body.
+async def read_body(request: web.Request, bytes_max: int, grow: Callable[[int], None]) -> bytes:
+    """The whole body. ``grow`` makes room for it: all of it, before it is read, where it says its size.
 
     Raises:
         HttpRefusal: 413, more than ``bytes_max``; read no further than that. 417, it expects what nobody promises.
+        Overloaded: there is no room.
     """
-    if request.content_length is not None and request.content_length > bytes_max:
-        raise _too_large(request.content_length, bytes_max)
+    announced = request.content_length
+    if announced is not None:
+        if announced > bytes_max:
+            raise _too_large(announced, bytes_max)
+        grow(announced)
     await _ask_for_body(request)
     parts = []
     size = 0
@@ -58,6 +62,8 @@ async def read_body(request: web.Request, bytes_max: int) -> bytes:
         size += len(chunk)
         if size > bytes_max:
             raise _too_large(size, bytes_max)
+        if announced is None:
+            grow(len(chunk))
         parts.append(chunk)
     return b"".join(parts)
 

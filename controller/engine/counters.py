@@ -101,7 +101,9 @@ class Counters:
     certificate_expiry_seconds: float = float("inf")
     #: HTTP connections that were refused, or closed for others that asked.
     connections_refused: int = 0
-    #: Those of them that were closed for others, by whose they were.
+    #: Bodies that there was no room for.
+    bodies_refused: int = 0
+    #: Of the connections, those that were closed for others, by whose they were.
     connections_displaced: dict[str, int] = field(default_factory=lambda: {"principal": 0, "stranger": 0})
     #: Requests that were refused for what their senders showed.
     failed_proofs: FailedProofs = field(default_factory=FailedProofs)

@@ -12,13 +12,14 @@ from quorate.controller.api.content import JSON
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
+from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.framework_connection import connection_of
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
 from quorate.controller.http.callers import CALLER, STANDING, claims_of, origin_of
-from quorate.controller.http.dispatch import LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
+from quorate.controller.http.dispatch import BODIES_KEY, LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
@@ -51,6 +52,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
         client_max_size=0,
     )
     app[NODE_KEY] = node
+    app[BODIES_KEY] = _bodies(node)
     app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
     app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))
@@ -60,6 +62,13 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
         for method in (route.method, "HEAD") if route.takes_head else (route.method,):
             app.router.add_route(method, route.path, make_handler(route), expect_handler=_leave_waiting)
     return app
+
+
+def _bodies(node: Node) -> Bodies:
+    def note_refused() -> None:
+        node.cluster.counters().bodies_refused += 1
+
+    return Bodies(node.limits.bodies_bytes_max, node.limits.body_bytes_max, note_refused)
 
 
 async def _leave_waiting(request: web.Request) -> None:

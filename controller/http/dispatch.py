@@ -18,6 +18,7 @@ from quorate.controller.api import headers
 from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
 from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
+from quorate.controller.connections.bodies import Bodies, HeldBody
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.callers import CALLER, STANDING, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
@@ -40,6 +41,7 @@ NODE_KEY: Final = web.AppKey("node", Node)
 REQUEST_ID: Final = ContextVar("request_id", default="")
 SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
 LINE_KEY: Final = web.AppKey("line", ForwardLine)
+BODIES_KEY: Final = web.AppKey("bodies", Bodies)
 
 #: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
 _GRACE_MS: Final = 500.0
@@ -68,17 +70,20 @@ def make_handler(route: Route) -> _Handler:
             return await _answer_raw(route, node, parameters, request)
         timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         media = body_media(request, route.media) if route.has_body else route.media[0]
-        body = await _read(route, request, node, caller)
-        _check_sealed(caller, body)
-        forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
-        if forwarded is not None:
-            return forwarded
-        model = decode_body(route.body, body, media) if route.has_body else Nothing()
-        rights = node.access.rights(caller)
-        ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
-        reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
-        if not route.is_write:  # it may have waited; what is written is told
-            STANDING.get().check(partial(route.permission.check, body=model))
+        with request.app[BODIES_KEY].held(node.access.owner_of_body(caller)) as room:
+            if route.has_body and not _passes_on(route, parameters, node):
+                route.permission.check_caller(node.access.rights(caller))
+            body = await _read(route, request, node, caller, room)
+            _check_sealed(caller, body)
+            forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
+            if forwarded is not None:
+                return forwarded
+            model = decode_body(route.body, body, media) if route.has_body else Nothing()
+            rights = node.access.rights(caller)
+            ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
+            reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
+            if not route.is_write:  # it may have waited; what is written is told
+                STANDING.get().check(partial(route.permission.check, body=model))
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())
@@ -100,13 +105,14 @@ def _check_sealed(caller: Caller, body: bytes) -> None:
         raise NoAccess(401, "the body is not the one that this request was sealed with")
 
 
-async def _read(route: Route, request: web.Request, node: Node, caller: Caller) -> bytes:
+async def _read(route: Route, request: web.Request, node: Node, caller: Caller, room: HeldBody) -> bytes:
     if not route.has_body:
         if request.can_read_body and (request.content_length or await request.content.read(1)):
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
     most = route.body_bytes_max(node.limits.body_bytes_max)
-    work = read_body(request, most if caller.is_proved else min(most, _BODY_OF_A_STRANGER))
+    most = most if caller.is_proved else min(most, _BODY_OF_A_STRANGER)
+    work = read_body(request, most, room.grow)
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 
 
@@ -135,7 +141,7 @@ async def _maybe_forward(
 ) -> web.Response | None:
     """The active controller's answer, None where this node is to answer itself."""
     node = request.app[NODE_KEY]
-    if not _wants_active(route, parameters) or node.controller.is_active:
+    if not _passes_on(route, parameters, node):
         return None
     is_view = route.serving is Serving.VIEW
     limit_ms = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
@@ -160,6 +166,10 @@ async def _maybe_forward(
         if is_view:
             return None
         raise
+
+
+def _passes_on(route: Route, parameters: BaseModel, node: Node) -> bool:
+    return _wants_active(route, parameters) and not node.controller.is_active
 
 
 def _wants_active(route: Route, parameters: BaseModel) -> bool:

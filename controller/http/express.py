@@ -22,6 +22,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
+from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.framework_connection import HEAD_END
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
 from quorate.controller.connections.places import NoPlace
@@ -39,7 +40,7 @@ from quorate.controller.identity.other_ends import OtherEnd, other_end
 from quorate.controller.logs.refusals import RefusedRequest
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.quotas.connections import ConnectionRates
-from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.errors import ApiError, Overloaded
 
 #: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
@@ -60,6 +61,8 @@ class _RequestHead:
     caller: Caller
     #: See ``AccessControl.owner_of_connection``.
     owner: str | None
+    #: See ``AccessControl.owner_of_body``.
+    owner_of_body: str | None
     #: Of the access control, when it said who that is.
     generation: int
 
@@ -72,11 +75,12 @@ class ExpressLane:
         node: Node,
         routes: Sequence[Route],
         framework: Callable[[], asyncio.Protocol],
+        bodies: Bodies,
         idle_s: float,
         *,
         wants_certificates: bool = False,
     ) -> None:
-        """``framework`` makes the protocol that takes over a connection.
+        """``framework`` makes the protocol that takes over a connection. ``bodies``: those of the requests there, too.
 
         ``wants_certificates``: who shows none is told so at his first request, for a handshake says nothing.
 
@@ -86,6 +90,7 @@ class ExpressLane:
         self.node = node
         self.wants_certificates = wants_certificates
         self.framework = framework
+        self.bodies = bodies
         self.connections: set[ExpressConnection] = set()
         self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
         self.frames = AnswerFrames(node)
@@ -176,8 +181,8 @@ class ExpressLane:
         if not caller.is_proved or caller.body_digest is not None:
             return None  # whom the framework bounds, and what only it looks at
         request_id = fields.get(headers.REQUEST_ID.lower(), "")
-        owner = access.owner_of_connection(caller)
-        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, owner, generation)
+        owners = access.owner_of_connection(caller), access.owner_of_body(caller)
+        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, *owners, generation)
 
 
 def _is_usual(route: Route) -> bool:
@@ -315,8 +320,14 @@ class ExpressConnection(asyncio.Protocol):
         rights = lane.node.access.rights(head.caller)
         reply = _at_once(route, lane.node, rights, model)
         if reply is None:
+            room = lane.bodies.held(head.owner_of_body)
+            try:
+                room.grow(len(body))
+            except Overloaded:
+                return False
             work = self._run(head, rights, request_id_of(head.request_id), model)
             self.task = asyncio.get_running_loop().create_task(work)
+            self.task.add_done_callback(lambda _: room.release())
             lane.gate.places.begin(self)
         else:
             self._answer_at_once(head, reply)

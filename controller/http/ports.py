@@ -169,6 +169,7 @@ class NodeLimits:
     """See ``HttpSettings`` and ``LimitSettings``."""
 
     body_bytes_max: int
+    bodies_bytes_max: int
     request_timeout_ms: int
     heartbeat_deadline_ms: int
     read_timeout_ms: int

@@ -13,6 +13,7 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import TlsEntrance
 from quorate.controller.connections.framework_connection import mark_answering
 from quorate.controller.http.app import make_app
+from quorate.controller.http.dispatch import BODIES_KEY
 from quorate.controller.http.express import ExpressLane
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
@@ -102,7 +103,7 @@ class HttpServer:
         await runner.setup()
         framework = runner.server
         assert framework is not None
-        lane = ExpressLane(node, routes, framework, idle_s, wants_certificates=wants_certificates)
+        lane = ExpressLane(node, routes, framework, app[BODIES_KEY], idle_s, wants_certificates=wants_certificates)
         at_path = None
         try:
             at_path = None if local is None else await _LocalListener.open(lane, local)

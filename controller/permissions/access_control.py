@@ -71,12 +71,16 @@ class AccessControl:
 
     def owner_of_connection(self, caller: Caller) -> str | None:
         """The principal whose connections are bounded, this one among them; None: it is one of the cluster's own."""
-        if self._authorizer is None or caller.hops or caller.identity.node is not None:
-            return None
-        if self._uids is not None and self._uids.is_own(caller.identity):
-            return None
-        owner = caller.proxy or caller.principal
-        return None if owner in self._super_users else owner
+        return None if caller.hops else self._owner(caller, caller.proxy or caller.principal)
+
+    def owner_of_body(self, caller: Caller) -> str | None:
+        """The same of bodies, which are his who asks, whoever passes them on."""
+        return self._owner(caller, caller.principal)
+
+    def _owner(self, caller: Caller, principal: str) -> str | None:
+        is_own = self._uids is not None and self._uids.is_own(caller.identity)
+        is_free = self._authorizer is None or caller.identity.node is not None or is_own
+        return None if is_free or principal in self._super_users else principal
 
     def moved(self) -> None:
         """Take in what has become of the ACLs, so that no request pays for many of them at once."""

@@ -23,12 +23,20 @@ class Permission(ABC):
         """In the words of the documents."""
 
     @abstractmethod
+    def check_caller(self, rights: Rights) -> None:
+        """Refuse a caller that may not ask, whatever the body says: before that is read.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+
     def check(self, rights: Rights, body: Any) -> None:
         """Refuse a request that its caller may not make. ``body``: what it asks for, decoded.
 
         Raises:
             ApiError: CLUSTER_AUTHORIZATION_FAILED.
         """
+        self.check_caller(rights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,7 @@ class Open(Permission):
         """See ``Permission``."""
         return "nothing, not even a token"
 
-    def check(self, rights: Rights, body: Any) -> None:
+    def check_caller(self, rights: Rights) -> None:
         """See ``Permission``."""
 
 
@@ -59,7 +67,7 @@ class OnCluster(Permission):
         """See ``Permission``."""
         return f"{self.operation} on Cluster" + (f", or to be a {self.open_to} of it" if self.open_to else "")
 
-    def check(self, rights: Rights, body: Any) -> None:
+    def check_caller(self, rights: Rights) -> None:
         """See ``Permission``."""
         node = rights.caller.identity.node
         if node is None or self.open_to not in (node.role, "node"):
@@ -77,7 +85,7 @@ class ByItem(Permission):
         """See ``Permission``."""
         return self.rule
 
-    def check(self, rights: Rights, body: Any) -> None:
+    def check_caller(self, rights: Rights) -> None:
         """See ``Permission``: nothing is asked of the whole."""
 
 
@@ -94,8 +102,13 @@ class AsNode(Permission):
         """See ``Permission``."""
         return f"{NODE_OPERATION} on Cluster, as the {self.role} that `{self.field}` names"
 
+    def check_caller(self, rights: Rights) -> None:
+        """See ``Permission``."""
+        rights.need_role(self.role)
+
     def check(self, rights: Rights, body: Any) -> None:
         """See ``Permission``."""
+        self.check_caller(rights)
         rights.need_node(self.role, getattr(body, self.field))
 
 
@@ -108,7 +121,7 @@ class SuperUser(Permission):
         """See ``Permission``."""
         return "to be a super user"
 
-    def check(self, rights: Rights, body: Any) -> None:
+    def check_caller(self, rights: Rights) -> None:
         """See ``Permission``."""
         if not rights.is_super:
             raise rights.refusal("is not among access.super_users")

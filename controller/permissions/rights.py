@@ -78,6 +78,16 @@ class Rights:
         if not self.is_super and (node is None or node.role != role or node_id not in node.ids):
             raise self.refusal(f"is not {role} {node_id}, in whose name it asks")
 
+    def need_role(self, role: NodeRole) -> None:
+        """Refuse a caller that is no such node at all.
+
+        Raises:
+            ApiError: CLUSTER_AUTHORIZATION_FAILED.
+        """
+        node = self.caller.identity.node
+        if not self.is_super and (node is None or node.role != role):
+            raise self.refusal(f"is not a {role}, in whose name it asks")
+
     @property
     def bounded_principal(self) -> str | None:
         """The principal whose share of what brokers live by is bounded; None: the caller is a node, or nobody asks."""

@@ -233,6 +233,10 @@ class HttpSettings(Group):
     without a secret (see `access.uids`). 107 bytes at most, in a directory that nobody else may write to."""
     body_bytes_max: int = Field(default=8 * _MEBIBYTE, ge=1024, le=256 * _MEBIBYTE)
     """Largest request body of a list of many things. Any other is 64 KiB at most."""
+    bodies_bytes_max: int = Field(default=128 * _MEBIBYTE, ge=1024, le=16_384 * _MEBIBYTE)
+    """Bytes of all request bodies that are announced or read, and not answered yet: one more is answered 429. With an
+    authorizer one principal has a quarter of them, and all have five eighths, but for nodes, super users and the user
+    that runs this process. A body of `body_bytes_max` always fits where there is no other."""
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
     fewer where the system lets the process open fewer than these and 512. Connections on which nobody has yet shown

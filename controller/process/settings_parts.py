@@ -148,6 +148,7 @@ def _node_limits(settings: ControllerSettings) -> NodeLimits:
     """Bounds of the HTTP API."""
     return NodeLimits(
         body_bytes_max=settings.http.body_bytes_max,
+        bodies_bytes_max=settings.http.bodies_bytes_max,
         request_timeout_ms=settings.limits.request_timeout_ms,
         heartbeat_deadline_ms=settings.brokers.heartbeat_deadline_ms,
         read_timeout_ms=settings.http.read_timeout_ms,

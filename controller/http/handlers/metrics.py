@@ -250,6 +250,7 @@ def _counted(counted: Counters) -> Iterator[Metric]:
             "Connections refused for their number or rate, or closed for others that asked.",
             counted.connections_refused,
         ),
+        ("http_bodies_refused", "Bodies that there was no room for beside those in flight.", counted.bodies_refused),
         ("digest_comparisons", "Comparisons of the state with other controllers'.", counted.digest_comparisons),
         ("digest_differences", "Those in which some states differed.", counted.digest_differences),
     )
