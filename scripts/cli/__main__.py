@@ -104,6 +104,10 @@ _COMMANDS: Final = {
     "quotas": _Command(
         adding.add_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS
     ),
+    "login": _Command(
+        adding.add_login, "Log in with a password, and be this user in all commands until the login ends.", _ACCESS
+    ),
+    "logout": _Command(adding.add_logout, "Forget the login that is kept for a cluster.", _ACCESS),
     "users": _Command(adding.add_users, "Show, set, check and remove the SCRAM credentials of users.", _ACCESS),
     "acls": _Command(
         adding.add_acls, "Show, add and remove ACLs: who may do what, with brokers and with controllers.", _ACCESS

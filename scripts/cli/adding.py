@@ -241,6 +241,22 @@ def add_bearer_tokens(app: typer.Typer) -> None:
     app.add_typer(bearer_tokens.app, name="bearer-tokens")
 
 
+def add_login(app: typer.Typer) -> None:
+    """Add `login`."""
+    import_lean_client()
+    from quorate.scripts.cli.access import login
+
+    app.command("login")(login.login)
+
+
+def add_logout(app: typer.Typer) -> None:
+    """Add `logout`."""
+    import_lean_client()
+    from quorate.scripts.cli.access import login
+
+    app.command("logout")(login.logout)
+
+
 def add_certs(app: typer.Typer) -> None:
     """Add `certs`."""
     from quorate.scripts.cli.access import certs

@@ -15,11 +15,11 @@ from quorate.controller.client.connection import Connection, NoAnswer, NotSent, 
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.ways import Ways
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.logins.named_login import is_login_named
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls, is_insecure
-from quorate.scripts.terminal.logging_in import is_login_named
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
 _BROKER_TIMEOUT_MS: Final = 2_000.0

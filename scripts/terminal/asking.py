@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,10 +19,14 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
+from quorate.scripts.logins.kept_logins import find_kept
+from quorate.scripts.logins.named_login import USER_VARIABLE, find_login
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import (
+    CERT_VARIABLE,
     LOCAL_DIRECTORY,
     PRINCIPAL_VARIABLE,
+    SECRET_VARIABLE,
     find_controllers,
     find_secret,
     find_tls,
@@ -30,7 +35,6 @@ from quorate.scripts.terminal.connecting import (
     shows_certificate,
 )
 from quorate.scripts.terminal.harmless import shown_name
-from quorate.scripts.terminal.logging_in import USER_VARIABLE, find_login
 
 T = TypeVar("T")
 
@@ -50,19 +54,29 @@ def client_of(
 ) -> ControllerClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
-    ``local``: directory of the local cluster, whose processes are asked as its administrator, through their Unix
-    sockets: but for who says by a secret, a certificate or a password who he is.
+    Who asks is one thing: a secret or token, a user who logs in, a certificate, which are named for the command; else
+    the login that is kept for these controllers; else, of the local cluster, its administrator through Unix sockets.
+
+    ``local``: directory of the local cluster.
 
     Raises:
-        As ``ControllerClient``, ``find_tls``, ``find_login`` and ``is_insecure``.
+        As ``ControllerClient``, ``find_tls``, ``find_login``, ``find_kept`` and ``is_insecure``.
+        typer.BadParameter: a user and something else say who asks.
     """
     login = find_login()
-    if secret is not None and login is not None:
-        raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
-    is_administrator = secret is None and login is None
+    if login is not None:
+        if secret is not None:
+            raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
+        if shows_certificate():
+            raise typer.BadParameter(f"{CERT_VARIABLE} and {USER_VARIABLE} both say who asks: name one of them")
+    shown = secret
+    if secret is None and login is None and not shows_certificate():
+        kept = find_kept(urls, time.time() * 1000)
+        shown = None if kept is None else kept.token.encode()
+    is_administrator = shown is None and login is None
     return ControllerClient(
         urls,
-        shared_secret=secret,
+        shared_secret=shown,
         login=login,
         tls=find_tls(urls, local, is_administrator=is_administrator),
         timeout_ms=timeout_ms,
@@ -72,6 +86,17 @@ def client_of(
         insecure=is_insecure(),
         sockets=local_sockets(local) if is_administrator and not shows_certificate() else None,
     )
+
+
+def refuse_other_proofs(why: str) -> None:
+    """Refuse what the environment names beside a login that is to be kept.
+
+    Raises:
+        typer.BadParameter: it names a secret or token, a user or a certificate. ``why``: that is refused.
+    """
+    for variable in (SECRET_VARIABLE, USER_VARIABLE, CERT_VARIABLE):
+        if os.environ.get(variable):
+            raise typer.BadParameter(f"{variable} says who asks, and {why}")
 
 
 def ask(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
+#: Environment variable with the file of the shared secret, or of a token.
+SECRET_VARIABLE: Final = "QUORATE_SHARED_SECRET_FILE"
 #: Environment variable with the principal that commands ask as.
 PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
 #: With which commands speak TLS: CAs, of several with commas between them, and a certificate with its key, all in PEM.
@@ -40,9 +44,9 @@ LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a 
 SecretFile = Annotated[
     Path | None,
     typer.Option(
-        envvar="QUORATE_SHARED_SECRET_FILE",
-        help="File with the controllers' shared secret, or with the token of who asks. To log in with a password, name "
-        "QUORATE_USER and QUORATE_PASSWORD_FILE in the environment instead.",
+        envvar=SECRET_VARIABLE,
+        help="File with the controllers' shared secret, or with the token of who asks. To log in with a password: "
+        "quorate login, or QUORATE_USER and QUORATE_PASSWORD_FILE in the environment.",
         show_default=False,
     ),
 ]
@@ -151,6 +155,8 @@ def find_tls(
         InvalidTlsFiles: they cannot be used.
     """
     named = _named_files()
+    if named[CERT_VARIABLE] and not is_administrator:
+        _say_that_two_are_shown()
     if not any(named.values()):
         if not _secured_urls(directory) & set(urls):
             return None
@@ -167,6 +173,15 @@ def find_tls(
     except ValueError:
         raise typer.BadParameter(f"{CERT_VARIABLE} and {KEY_VARIABLE} belong together: name both, or none") from None
     return TlsFiles(paths).as_client
+
+
+@cache
+def _say_that_two_are_shown() -> None:
+    """Once in a command. Without an authorizer both may be asked for, one in the handshake and one by requests."""
+    sys.stderr.write(
+        f"quorate: {CERT_VARIABLE} and a secret or token are both shown: where an authorizer decides, the certificate"
+        " says who asks\n"
+    )
 
 
 def is_insecure() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quorate.scripts.terminal.logging_in import is_login_named
+from quorate.scripts.logins.named_login import is_login_named
 
 
 def reason_not_to_ask(url: str, named: Iterable[str], secret: bytes | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import secrets
 import sys
 from pathlib import Path
@@ -20,11 +19,10 @@ from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.credentials import users_of
 from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from quorate.controller.scram.server import ScramServer
-from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.scripts.logins.passwords import PasswordFile, ask_password
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.logging_in import read_password
 from quorate.scripts.terminal.output import columns, show
 from quorate.scripts.terminal.passed_over import load_image_and_say
 from quorate.scripts.terminal.requesting import make
@@ -33,21 +31,11 @@ from quorate.snapshots.checkpoints.moments import parse_moment
 app = typer.Typer(help="Show, set, check and remove the SCRAM credentials of users.", no_args_is_help=True)
 
 _SALT_BYTES: Final = 32
-_PASSWORD_BYTES_MAX: Final = 4_096
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the user, without `User:`.", show_default=False)]
 Mechanism = Annotated[
     Literal["SCRAM-SHA-256", "SCRAM-SHA-512"],
     typer.Option(case_sensitive=False, help="A user may have a credential of each."),
-]
-
-PasswordFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="File whose first line is the password, for its owner alone (mode 600). Without it the password is asked "
-        "for, or read from the first line of standard input where that is no terminal.",
-        show_default=False,
-    ),
 ]
 
 
@@ -101,7 +89,7 @@ def set_(
 
     Example: quorate users set ana --mechanism SCRAM-SHA-256 --password-file ana.password
     """
-    password = _password(name, password_file, is_new=True)
+    password = ask_password(name, password_file, is_new=True)
     salt = secrets.token_bytes(_SALT_BYTES)
     upsertion = make(
         ScramCredentialUpsertion,
@@ -154,7 +142,7 @@ def check(
 
     Example: quorate users check ana --mechanism SCRAM-SHA-256 --from var/controller-1/metadata
     """
-    password = _password(name, password_file, is_new=False)
+    password = ask_password(name, password_file, is_new=False)
     image, _ = load_image_and_say(path, None if at is None else parse_moment(at))
     client = ScramClient(mechanism, name, password, secrets.token_urlsafe())
     server = ScramServer(mechanism, secrets.token_urlsafe(), users_of(image.scram, mechanism), lambda _: None)
@@ -175,32 +163,3 @@ def _alter(
         controllers, secret_file, lambda client: client.access.alter_user_scram_credentials(request), about=name
     )
     sys.stdout.write((response.model_dump_json() if as_json else done) + "\n")
-
-
-def _password(name: str, file: Path | None, *, is_new: bool) -> str:
-    """The password, from wherever it is to come. What is wrong with it is said without it."""
-    if file is None and sys.stdin.isatty():
-        password = getpass.getpass(f"Password of {name}: ")
-        if is_new and getpass.getpass("Once more: ") != password:
-            raise typer.BadParameter("these were two different passwords", param_hint="password")
-    else:
-        password = _first_line(file)
-    if not password:
-        raise typer.BadParameter("it is empty", param_hint="password")
-    return password
-
-
-def _first_line(file: Path | None) -> str:
-    if file is not None:
-        try:
-            return read_password(file, "--password-file")
-        except InvalidSettings as error:
-            raise typer.BadParameter(str(error), param_hint="--password-file") from None
-    try:
-        line = sys.stdin.buffer.readline(_PASSWORD_BYTES_MAX + 2)
-        password = line.rstrip(b"\r\n")
-        if len(password) > _PASSWORD_BYTES_MAX:
-            raise typer.BadParameter(f"it has more than {_PASSWORD_BYTES_MAX} bytes", param_hint="password")
-        return password.decode()
-    except UnicodeDecodeError:
-        raise typer.BadParameter("it is no UTF-8", param_hint="password") from None

@@ -196,7 +196,9 @@ def _require_silence(insisted: _Insisted, cluster_id: str) -> None:
     urls = full_urls([part for part in (insisted.controllers or "").split(",") if part.strip()])
     if not urls:
         raise typer.BadParameter("whose vote may be forgotten? Name that cluster's controllers with --controllers")
-    for one in ask_each(urls, find_secret(insisted.secret_file), find_tls(urls), insecure=is_insecure()):
+    secret = find_secret(insisted.secret_file)
+    tls = find_tls(urls, is_administrator=secret is None)
+    for one in ask_each(urls, secret, tls, insecure=is_insecure()):
         if not one.is_silent and (one.quorum is None or one.cluster_id == cluster_id):
             raise ClusterError(
                 f"{one.url} answers: while a controller of cluster {cluster_id} runs, no other is given a vote that it"

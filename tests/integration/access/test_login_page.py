@@ -39,8 +39,9 @@ async def test_commands_of_the_page_log_in(tmp_path: Path, monkeypatch: pytest.M
     async with login_servers(tmp_path) as s:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("QUORATE_CONTROLLERS", ",".join(s.urls))
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
         for line in COMMANDS.splitlines():
-            words = shlex.split(line)
+            words = shlex.split(line, comments=True)
             if words[0] == "export":
                 for assigned in words[1:]:
                     monkeypatch.setenv(*assigned.split("=", 1))

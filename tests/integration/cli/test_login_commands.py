@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quorate.controller.protocol.tokens import CreateDelegationTokenRequest
+from quorate.scripts.logins.passwords import PASSWORD_BYTES_MAX
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.logging_in import PASSWORD_BYTES_MAX
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from tests.integration.access.login_stage import login_servers
 from tests.integration.commands import Ended, alone

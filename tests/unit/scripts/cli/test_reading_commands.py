@@ -16,7 +16,7 @@ WRITES = {
     "broker", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
     "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
-    "labels remove", "labels set",
+    "labels remove", "labels set", "login", "logout",
     "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
     "node start", "node stop", "quotas remove", "quotas set",
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",

@@ -11,8 +11,9 @@ import pytest
 from quorate.scripts.certificates.local_files import admin_paths
 from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.plan import PLAN_NAME
+from quorate.scripts.terminal import connecting
 from quorate.scripts.terminal.connecting import find_controllers, find_tls, full_urls
-from tests.integration.made_certificates import authority
+from tests.integration.made_certificates import authority, issued, written
 
 LOCAL = "https://127.0.0.1:20001"
 ELSEWHERE = "http://10.0.0.1:20001"
@@ -65,6 +66,20 @@ def test_who_says_otherwise_who_he_is_shows_no_certificate_of_his(
     assert administrator is not None
     administrator()
     assert shown
+
+
+def test_certificate_beside_a_token_is_shown_too_and_it_is_said_which_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = written(Path(), issued(authority()), authority())
+    monkeypatch.setenv("QUORATE_CERT_FILE", str(paths.cert_file))
+    monkeypatch.setenv("QUORATE_KEY_FILE", str(paths.key_file))
+    connecting._say_that_two_are_shown.cache_clear()
+    find_tls([ELSEWHERE])
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        assert find_tls([ELSEWHERE], is_administrator=False) is not None
+    assert capsys.readouterr().err.count("both shown: where an authorizer decides, the certificate says who asks") == 1
 
 
 def test_what_the_environment_names_goes_before_the_local_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from quorate.controller.client.login import DEFAULT_MECHANISM, PasswordLogin
-from quorate.metadata_log.private_files import read_private
+from quorate.scripts.logins.passwords import read_password
 
 #: The user that commands log in as, without `User:`, and the file whose first line is the password.
 USER_VARIABLE: Final = "QUORATE_USER"
@@ -17,7 +17,6 @@ PASSWORD_VARIABLE: Final = "QUORATE_PASSWORD_FILE"
 MECHANISM_VARIABLE: Final = "QUORATE_MECHANISM"
 #: 1: the user is the id of a delegation token, and the password its HMAC.
 TOKEN_VARIABLE: Final = "QUORATE_DELEGATION_TOKEN"
-PASSWORD_BYTES_MAX: Final = 4_096
 
 
 def is_login_named() -> bool:
@@ -43,16 +42,3 @@ def find_login() -> PasswordLogin | None:
     mechanism = os.environ.get(MECHANISM_VARIABLE) or DEFAULT_MECHANISM
     password = read_password(Path(file), PASSWORD_VARIABLE)
     return PasswordLogin(user, password, mechanism, is_delegation_token=is_token == "1")
-
-
-def read_password(file: Path, setting: str) -> str:
-    """The first line of the private file that a setting names.
-
-    Raises:
-        InvalidSettings: the file cannot be used. typer.BadParameter: the line is no password.
-    """
-    line = read_private(file, setting, PASSWORD_BYTES_MAX + 2).partition(b"\n")[0].rstrip(b"\r")
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise typer.BadParameter(f"the first line of {file} is no UTF-8", param_hint=setting) from None
