@@ -35,12 +35,18 @@ def _sentences(found: Iterable[Mapping[str, Any]], known: Collection[str]) -> It
         elif problem["type"] == "too_short" and len(problem["input"]) >= problem["ctx"]["min_length"]:
             # There are enough; those that are wrong were not counted, and are told of by themselves.
             continue
+        elif problem["type"] in ("too_short", "too_long"):
+            limit = "at least {min_length}" if problem["type"] == "too_short" else "at most {max_length}"
+            yield f"{where}: must have {limit.format_map(problem['ctx'])}, not {_SHORT.repr(problem['input'])}"
+        elif problem["type"] in ("tuple_type", "list_type"):
+            yield f'{where}: must be a list, as ["a", "b"], not {_SHORT.repr(problem["input"])}'
         elif problem["type"] == "missing":
             yield f"{where}: must be set"
         elif problem["type"] == "value_error" and isinstance(problem["input"], dict):
             yield f"{where}: {message}" if where else message
         else:
-            yield f"{where}: {message}, not {_SHORT.repr(problem['input'])}"
+            value = f"not {_SHORT.repr(problem['input'])}"
+            yield f"{where}: {message}" + ("" if value in message else f", {value}")
 
 
 def _right_place(where: str, known: Collection[str]) -> str:

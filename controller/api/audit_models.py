@@ -81,6 +81,9 @@ class RefusalReply(HttpModel):
     """Kafka's name of the error."""
     message: str | None
     """Of the first of them; its first 300 characters."""
+    proof: str | None
+    """How it was proved who asked, as in a line of the audit; null: it was refused before that was known, or the line
+    is an older one."""
 
 
 class RefusalsReply(HttpModel):

@@ -37,7 +37,7 @@ from quorate.controller.http.usual_fields import usual_fields
 from quorate.controller.identity.claims import NoAccess, RequestClaims
 from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.other_ends import OtherEnd, other_end
-from quorate.controller.logs.refusals import RefusedRequest
+from quorate.controller.logs.refusals import refused_request
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.quotas.connections import ConnectionRates
 from quorate.metadata_log.errors import ApiError, Overloaded
@@ -345,7 +345,7 @@ class ExpressConnection(asyncio.Protocol):
         ORIGIN.set(origin)
         route, media, node = head.route, head.media, self._lane.node
         retry_after_s = 0
-        asked = RefusedRequest(route.method, route.path, origin.principal, origin.address, request_id)
+        asked = refused_request(route.method, route.path, origin)
         try:
             reply = await run_route(route, Call(node, head.timeout_ms, rights), Nothing(), model)
             status, data = encode(reply, media, is_bulk=route.is_bulk)

@@ -1,6 +1,7 @@
 """The credentials that logins are judged by: of users and delegation tokens in the newest state, else made up.
 
 Who asks with a name that nobody has gets a salt, too, always the same, and fails at the end as with a wrong password.
+Were salts of nobody others after an exchange of the quorum's secret, and those of users not, they would be told apart.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ class FoundCredential(NamedTuple):
 class LoginCredentials:
     """Of one controller. Follows its state once that is there; before, nobody has a credential."""
 
-    def __init__(self, secrets: Secrets, token_secrets: Secrets | None, wall_ms: Callable[[], float]) -> None:
+    def __init__(self, seeds: Secrets, token_secrets: Secrets | None, wall_ms: Callable[[], float]) -> None:
         """Of nobody yet.
 
         Args:
-            secrets: of the quorum, so that all controllers make up the same.
+            seeds: the first is what is made up from, at all controllers the same.
             token_secrets: with which delegation tokens are made; None: there are none.
             wall_ms: milliseconds since 1970.
         """
-        self._keys = DerivedKeys(secrets, _LABEL)
+        self._keys = DerivedKeys(seeds, _LABEL)
         self._token_secrets = token_secrets or tuple
         self._made_with = self._token_secrets()
         self._wall_ms = wall_ms

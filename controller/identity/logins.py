@@ -63,6 +63,7 @@ class Logins:
         wall_ms: Callable[[], float],
         new_nonce: Callable[[], str],
         now_ms: Callable[[], float],
+        seeds: Secrets | None = None,
     ) -> None:
         """By which mechanisms, and for how long.
 
@@ -73,9 +74,10 @@ class Logins:
             wall_ms: milliseconds since 1970.
             new_nonce: in the alphabet of base64 for URLs, and never the same twice.
             now_ms: milliseconds of a monotonic clock, by which failures are forgotten.
+            seeds: see ``LoginCredentials``; None: the secrets of the quorum.
         """
         self.mechanisms = mechanisms
-        self.credentials = LoginCredentials(secrets, token_secrets, wall_ms)
+        self.credentials = LoginCredentials(seeds or secrets, token_secrets, wall_ms)
         self.tokens = LoginTokens(secrets, self.credentials, wall_ms)
         self.failures = LoginFailures(now_ms)
         self.lifetime_ms = lifetime_ms

@@ -64,9 +64,9 @@ class RefusalLog:
             waiting[refusal] = line._replace(times=line.times + count)
         elif len(waiting) < KINDS_MAX:
             now_ms = round(time.time() * 1000)
-            request, principal, address, error = refusal
+            request, principal, address, error, proof = refusal
             what = message[:MESSAGE_CHARS_MAX]
-            waiting[refusal] = RefusalLine(now_ms, count, request, principal, address, request_id, error, what)
+            waiting[refusal] = RefusalLine(now_ms, count, request, principal, address, request_id, error, what, proof)
         else:
             self._uncounted += count
 

@@ -30,6 +30,8 @@ class RefusedRequest(NamedTuple):
     principal: str | None
     address: str | None
     request_id: str
+    #: How it was proved who asks.
+    proof: str | None
 
 
 class RefusalLines(Protocol):
@@ -88,9 +90,15 @@ def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Re
     """A request that the web framework has read."""
     resource = request.match_info.route.resource
     route = "an unknown path" if resource is None else resource.canonical
-    principal, address = (None, remote_address(request)) if origin is None else (origin.principal, origin.address)
-    return RefusedRequest(request.method, route, principal, address, request_id)
+    if origin is None:
+        return RefusedRequest(request.method, route, None, remote_address(request), request_id, None)
+    return refused_request(request.method, route, origin)
+
+
+def refused_request(method: str, route: str, origin: Origin) -> RefusedRequest:
+    """A request of whoever is known."""
+    return RefusedRequest(method, route, origin.principal, origin.address, origin.request_id, origin.proof or None)
 
 
 def _refusal(asked: RefusedRequest, code: ErrorCode) -> Refusal:
-    return Refusal(f"{asked.method} {asked.route}", asked.principal, asked.address, code.name)
+    return Refusal(f"{asked.method} {asked.route}", asked.principal, asked.address, code.name, asked.proof)

@@ -25,7 +25,7 @@ from quorate.controller.identity.tokens_file import TOKENS_SETTING, TokensFile
 from quorate.controller.identity.uids import UidIdentities
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.principals.mapping_rules import PrincipalMapping
-from quorate.controller.process.access_settings import AccessSettings, JwtSettings
+from quorate.controller.process.access_settings import JwtSettings
 from quorate.controller.process.settings import ControllerSettings
 from quorate.metadata_log.steady_clock import steady_ms
 from quorate.snapshots.image.image import MetadataImage
@@ -79,7 +79,7 @@ def access_parts(
         return AccessParts(SharedSecretAuthentication(shared_secrets, uids), uids=uids)
     assert shared_secrets is not None, "the settings ask for it with an authorizer"
     seals = seals_of(settings, shared_secrets)
-    logins = _logins(access, shared_secrets, token_secrets)
+    logins = _logins(settings, shared_secrets, token_secrets)
     super_users = frozenset(access.super_users)
     file = TokensFile(access.tokens_file)
     keys = _issuer_keys(access.jwt)
@@ -106,12 +106,23 @@ def seals_of(settings: ControllerSettings, shared_secrets: Secrets) -> Seals:
     return Seals(shared_secrets, settings.node_id, voters, _wall_ms)
 
 
-def _logins(access: AccessSettings, shared_secrets: Secrets, token_secrets: Secrets | None) -> Logins | None:
+def _logins(settings: ControllerSettings, shared_secrets: Secrets, token_secrets: Secrets | None) -> Logins | None:
+    access = settings.access
     if not access.login_mechanisms:
         return None
     mechanisms, lifetime_ms = access.login_mechanisms, access.login_lifetime_ms
-    new_nonce = secrets.token_urlsafe
-    return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, new_nonce, steady_ms)
+    new_nonce, seeds = secrets.token_urlsafe, _seeds(settings)
+    return Logins(shared_secrets, token_secrets, mechanisms, lifetime_ms, _wall_ms, new_nonce, steady_ms, seeds)
+
+
+def _seeds(settings: ControllerSettings) -> Secrets | None:
+    """The ids of the voters' directories, which stay when secrets are exchanged; None: static voters have none.
+
+    They are random, and told to who has DESCRIBE on the cluster: he may list the users anyway.
+    """
+    ids = sorted(voter.directory_id for voter in settings.voters if voter.directory_id is not None)
+    seed = ",".join(ids).encode()
+    return (lambda: (seed,)) if ids else None
 
 
 def _issuer_keys(jwt: JwtSettings) -> KeysFile | KeysAddress | None:

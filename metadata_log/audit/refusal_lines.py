@@ -29,6 +29,8 @@ class Refusal(NamedTuple):
     address: str | None
     #: Kafka's name of it.
     error: str
+    #: How it was proved who asks, as in an audit line; None: it was refused before anybody knew.
+    proof: str | None = None
 
 
 class RefusalLine(NamedTuple):
@@ -47,6 +49,8 @@ class RefusalLine(NamedTuple):
     #: Kafka's name of the error.
     error: str | None
     message: str | None
+    #: As in ``Refusal``; older lines do not say it.
+    proof: str | None = None
 
 
 def encode_refusals(lines: Iterable[RefusalLine], after: bytes = BEGIN) -> tuple[bytes, bytes]:

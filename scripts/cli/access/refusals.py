@@ -23,7 +23,7 @@ from quorate.scripts.terminal.connecting import (
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
 
-_TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "ADDRESS", "ERROR", "MESSAGE")
+_TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "ADDRESS", "ERROR", "MESSAGE")
 _PATIENCE_MS: Final = 2_000.0
 
 #: Node id, or where it lies, and a line.
@@ -54,7 +54,8 @@ def show_refusals(
 ) -> None:
     """Show which requests were refused: when, how often, in whose name, from where, and why.
 
-    Each controller writes down what it refused; all of the quorum are asked. Exit code 3: one of them did not answer.
+    PROOF is how it was proved whose name it is: certificate, token, scram, ...; `said`: by nothing. Each controller
+    writes down what it refused; all of the quorum are asked. Exit code 3: one of them did not answer.
 
     Example: quorate refusals --limit 20
     """
@@ -107,7 +108,7 @@ def _json(told: Sequence[_Told]) -> list[str]:
 def _table(told: Sequence[_Told]) -> list[str]:
     rows = [
         (format_time(line.time_ms), node, str(line.times), line.request or "(of many kinds)", line.principal or "-",
-         line.address or "-", line.error or "-", line.message or "-")
+         line.proof or "-", line.address or "-", line.error or "-", line.message or "-")
         for node, line in told
     ]  # fmt: skip
     return columns([_TITLES, *rows])

@@ -11,6 +11,7 @@ import pytest
 
 from quorate.controller.api.headers import PRINCIPAL
 from quorate.controller.logs.audit_log import AuditLog
+from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.ids import uuid_text
 from tests.integration.access.test_permissions import EMPTY, guarded
@@ -90,3 +91,16 @@ async def test_refusals_are_counted_by_error(tmp_path: Path) -> None:
         await g.ask("nobody", "GET", "/v1/status")
         counts = g.stage.members[1].node.refusals.counts
         assert (counts["TOPIC_AUTHORIZATION_FAILED"], counts["CLUSTER_AUTHORIZATION_FAILED"]) == (3, 1)
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+async def test_refusal_names_the_proof_of_who_was_refused(tmp_path: Path, asked: int) -> None:
+    async with guarded(tmp_path) as g:
+        log = g.stage.members[1].node.refusals._lines = RefusalLog(tmp_path)
+        await g.ask("User:ben", "POST", "/v1/topics/partitions", grown(2), asked)
+        await g.ask("User:gateway", "POST", "/v1/topics", {"topics": [{"name": "x"}]}, asked)
+        await g.ask("User:nobody's token", "GET", "/v1/status")
+        told = [(line.principal, line.proof) for line in log.newest(10)]
+        assert told == [("User:ben", "token"), ("User:gateway", "token"), (None, None)]
+        page = (await g.ask("User:root", "GET", "/v1/audit/refusals"))[1]["refusals"]
+        assert [line["proof"] for line in page] == ["token", "token", None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from structlog.testing import capture_logs
 
 from quorate.controller.logs import refusal_log
 from quorate.controller.logs.refusal_log import KINDS_MAX, LINES_BURST, RefusalLog
+from quorate.metadata_log.audit.chained_lines import BEGIN, encode_chained
 from quorate.metadata_log.audit.refusal_lines import REFUSED_BEFORE_NAME, REFUSED_NAME, Refusal, read_refusals
 
-ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS")
+ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS", "scram")
 BO = ANA._replace(principal="User:bo")
 
 
@@ -22,13 +24,21 @@ def test_requests_of_one_kind_are_one_line_with_their_count(tmp_path: Path) -> N
     log.note(BO, "b", "m" * 1_000, count=7)
     with capture_logs() as said:
         first, second = log.newest(10)
-    assert first[1:] == (5, *ANA[:3], "r0", "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists. 0")
+    assert first[1:] == (5, *ANA[:3], "r0", "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists. 0", "scram")
     assert (second.times, second.principal, second.message) == (7, "User:bo", "m" * refusal_log.MESSAGE_CHARS_MAX)
     assert [(line["event"], line["times"], line["principal"]) for line in said] == [
         ("request.refused", 5, "User:ana"),
         ("request.refused", 7, "User:bo"),
     ]
     assert log.newest(1) == [second]
+
+
+def test_line_of_before_there_were_proofs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "audit").mkdir()
+    old = [1, 1, "POST /v1/topics", "User:ana", "10.0.0.1", "r", "INVALID_REQUEST", "no"]
+    (tmp_path / "audit" / REFUSED_NAME).write_bytes(encode_chained([json.dumps(old).encode()], BEGIN)[0])
+    (line,) = read_refusals(tmp_path, 10)
+    assert (line.message, line.proof) == ("no", None)
 
 
 def kinds(log: RefusalLog, count: int, first: int = 0) -> None:
@@ -41,7 +51,7 @@ def test_kinds_that_have_no_room_are_counted(tmp_path: Path) -> None:
     kinds(log, KINDS_MAX + 30)
     lines = log.newest(1_000)
     assert len(lines) == KINDS_MAX + 1
-    assert lines[-1][1:] == (30, None, None, None, None, None, None)
+    assert lines[-1][1:] == (30, None, None, None, None, None, None, None)
     assert sum(line.times for line in lines) == KINDS_MAX + 30
 
 
