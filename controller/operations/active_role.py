@@ -122,6 +122,10 @@ class ActiveRole:
         """The quota of mutations of whoever asks; None: nothing bounds it."""
         return self.mutation_quotas.of(context.image.client_quotas, context.origin, context.now_ms)
 
+    def charge(self, decision: Decision[object], end_offset: int) -> None:
+        """``Applied`` of what ``quota_of`` was asked for."""
+        self.mutation_quotas.charge()
+
     # --- controller.engine.interfaces.Role -----------------------------------------------------------------------
 
     def activation(self, state: ReplayState) -> Decision[None]:

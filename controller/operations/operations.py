@@ -105,6 +105,7 @@ class Operations:
             "create_topics",
             lambda c: decide_create_topics(c.image, self._config, request, role.random, role.new_id, role.quota_of(c)),
             timeout_ms,
+            role.charge,
         )
 
     async def create_partitions(self, request: CreatePartitionsRequest, timeout_ms: float) -> CreatePartitionsResponse:
@@ -115,6 +116,7 @@ class Operations:
                 c.image, self._config, request, self._role.random, self._role.quota_of(c)
             ),
             timeout_ms,
+            self._role.charge,
         )
 
     def check_topic_deletion(self) -> None:
@@ -149,6 +151,7 @@ class Operations:
         def applied(decision: Decision[DeleteTopicsResponse], end_offset: int) -> None:
             gone = [one.topic_id for one in decision.reply.responses if one.error_code is ErrorCode.NONE]
             topics = [before.topics.by_id[topic_id] for topic_id in gone]
+            self._role.charge(decision, end_offset)
             self._role.deletions.begin(before, topics, end_offset - 1)
 
         return await self._controller.append_write_event("delete_topics", decide, timeout_ms, applied)

@@ -1,7 +1,8 @@
 """The rate of mutations by client (KIP-599): partitions that are created, added and deleted, per second.
 
 Strict, as Kafka is to clients that know of it: whoever is in debt may change nothing, whoever is not may change as much
-as he likes, and pays for it before the next time. Soft state of the active controller: another one begins with full
+as he likes, and pays for it before the next time. Only what is accepted is paid for: a request that is refused as a
+whole costs nothing (with Kafka's controller it may). Soft state of the active controller: another one begins with full
 buckets, as Kafka's does.
 """
 
@@ -25,7 +26,7 @@ BUCKETS_MAX: Final = 10_000
 class MutationQuota:
     """The quota of the client that makes one request, while that is decided."""
 
-    __slots__ = ("_bucket", "_burst", "_now_ms", "_rate", "_refused", "throttle_time_ms")
+    __slots__ = ("_bucket", "_burst", "_now_ms", "_rate", "_refused", "_taken", "throttle_time_ms")
 
     def __init__(
         self, bucket: TokenBucket, rate: float, burst: float, now_ms: float, refused: Callable[[], None]
@@ -36,6 +37,8 @@ class MutationQuota:
         self._burst = burst
         self._now_ms = now_ms
         self._refused = refused
+        #: Partitions that are charged for once the request is accepted.
+        self._taken = 0
         #: For how long the client has to wait, where anything was refused.
         self.throttle_time_ms = 0
 
@@ -45,7 +48,7 @@ class MutationQuota:
         Raises:
             ApiError: THROTTLING_QUOTA_EXCEEDED, too many were before. Nothing is counted.
         """
-        tokens = self._bucket.tokens(self._rate, self._burst, self._now_ms)
+        tokens = self._bucket.tokens(self._rate, self._burst, self._now_ms) - self._taken
         if tokens < 0:
             # Rounded as Java does it.
             self.throttle_time_ms = math.floor(-tokens / self._rate * 1000 + 0.5)
@@ -55,7 +58,12 @@ class MutationQuota:
                 f"The throttling quota has been exceeded: {MUTATION_RATE} is {self._rate:g} partitions a second; "
                 f"try again in {self.throttle_time_ms} ms.",
             )
-        self._bucket.spend(partitions)
+        self._taken += partitions
+
+    def charge(self) -> None:
+        """Spend what was counted: it is done."""
+        self._bucket.spend(self._taken)
+        self._taken = 0
 
 
 class MutationQuotas:
@@ -65,6 +73,8 @@ class MutationQuotas:
         """``burst_seconds``: a full bucket holds what the rate gives in this time."""
         self._burst_seconds = burst_seconds
         self._buckets: OrderedDict[tuple[str, str], TokenBucket] = OrderedDict()
+        #: Of the request that is decided, or was decided last.
+        self._latest: MutationQuota | None = None
         #: Topics that were not created, not grown or not deleted for it.
         self.throttled = 0
 
@@ -73,6 +83,7 @@ class MutationQuotas:
 
     def of(self, quotas: ClientQuotasImage, origin: Origin | None, now_ms: float) -> MutationQuota | None:
         """The quota of whoever asks; None: nothing bounds it. ``origin`` None: the controller itself."""
+        self._latest = None
         if origin is None or not quotas.entities:
             return None
         user = origin.principal.partition(":")[2]
@@ -81,11 +92,18 @@ class MutationQuotas:
             return None
         burst = rate.per_second * self._burst_seconds
         bucket = self._bucket((rate.user, rate.client_id), burst, now_ms)
-        return MutationQuota(bucket, rate.per_second, burst, now_ms, self._note_refused)
+        self._latest = MutationQuota(bucket, rate.per_second, burst, now_ms, self._note_refused)
+        return self._latest
+
+    def charge(self) -> None:
+        """Charge the request whose quota was asked for last: it is accepted."""
+        if self._latest is not None:
+            self._latest.charge()
 
     def clear(self) -> None:
         """Forget all clients."""
         self._buckets.clear()
+        self._latest = None
 
     def _note_refused(self) -> None:
         self.throttled += 1

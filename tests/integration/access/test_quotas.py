@@ -61,6 +61,18 @@ async def test_user_over_his_quota_is_told_when_to_come_again(asked: int) -> Non
         assert s.members[1].node.operations.throttled_mutations() == 4
 
 
+async def test_request_that_is_refused_as_a_whole_uses_no_quota() -> None:
+    async with stage(1) as s:
+        await s.register(1, 11)
+        await limit(s, ("user", "ana"))
+        large = topics("a", "b")
+        large["topics"][1]["num_partitions"] = 10_000
+        status, reply, _ = await s.ask(1, "POST", TOPICS, large, headers=ANA)
+        assert (status, reply["error"], names(s)) == (422, "POLICY_VIOLATION", []), reply
+        status, reply, _ = await s.ask(1, "POST", TOPICS, topics("a"), headers=ANA)
+        assert (status, reply["throttle_time_ms"], names(s)) == (200, 0, ["a"])
+
+
 @pytest.mark.parametrize("asked", [1, 2])
 async def test_program_is_known_by_the_name_that_it_gives_itself(asked: int) -> None:
     async with stage(2) as s:

@@ -29,6 +29,7 @@ def taken(rate: float, burst_seconds: int, asked: list[tuple[int, int]]) -> list
         quota = MutationQuota(bucket, rate, rate * burst_seconds, float(now_ms), lambda: None)
         try:
             quota.take(partitions)
+            quota.charge()
             outcomes.append((now_ms, partitions, -1))
         except ApiError:
             outcomes.append((now_ms, partitions, quota.throttle_time_ms))

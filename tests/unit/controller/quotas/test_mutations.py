@@ -7,18 +7,21 @@ from dataclasses import replace
 
 import pytest
 
+from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.protocol import (
     CreatableTopic,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
     CreateTopicsRequest,
+    CreateTopicsResponse,
     DeleteTopicsRequest,
 )
 from quorate.controller.quotas import mutations
 from quorate.controller.quotas.mutations import MutationQuota, MutationQuotas
 from quorate.controller.topics.topics import decide_create_partitions, decide_create_topics, decide_delete_topics
-from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.metadata_log.records.records import ClientQuotaRecord, EntityData
 from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.image.image_parts import ClientQuotasImage
@@ -53,6 +56,7 @@ class Clients:
         quota = self.quota(name)
         with suppress(ApiError):
             quota.take(partitions)
+        self.quotas.charge()
         return quota.throttle_time_ms
 
 
@@ -143,6 +147,7 @@ def test_partitions_are_counted_when_they_are_added_and_deleted() -> None:
     grow = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="a", count=5)])
     quota = quotas.of(cluster.image.client_quotas, ANA, 0.0)
     cluster.commit(decide_create_partitions(cluster.image, cluster.config, grow, JavaRandom(1), quota))
+    quotas.charge()
     assert len(cluster.image.partitions) == 6
     again = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="b", count=2)])
     quota = quotas.of(cluster.image.client_quotas, ANA, 0.0)
@@ -168,4 +173,25 @@ def test_trial_is_counted_as_kafka_does() -> None:
         decision = decide_create_topics(
             cluster.image, cluster.config, request, JavaRandom(1), cluster.new_topic_id, quota
         )
+        quotas.charge()
         assert decision.reply.throttle_time_ms == expected
+
+
+def test_request_that_is_refused_as_a_whole_costs_nothing_and_counts_for_itself() -> None:
+    """Its first topics would be created, and its last is more than one request may write."""
+    cluster = limited(1)
+    quotas = MutationQuotas(10)
+    small = [CreatableTopic(name=name, num_partitions=9, replication_factor=1) for name in ("a", "b", "c")]
+    large = CreatableTopic(name="large", num_partitions=RECORDS_PER_OPERATION_MAX, replication_factor=1)
+
+    def create(*topics: CreatableTopic) -> Decision[CreateTopicsResponse]:
+        quota = quotas.of(cluster.image.client_quotas, ANA, 0.0)
+        request = CreateTopicsRequest(topics=list(topics))
+        return decide_create_topics(cluster.image, cluster.config, request, JavaRandom(1), cluster.new_topic_id, quota)
+
+    with pytest.raises(LimitExceeded):
+        create(small[0], large)
+    decision = create(*small)
+    # 10 tokens: the second of 9 is still taken, and is 8 too many for the third.
+    assert [topic.error_code for topic in decision.reply.topics] == [NONE, NONE, THROTTLED]
+    assert decision.reply.throttle_time_ms == 8000
