@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from quorate.controller.answers.hardship import Hardship
@@ -36,14 +36,20 @@ class BrokerStop(NamedTuple):
 
 
 def stop_brokers(
-    image: MetadataImage, config: ControllerConfig, broker_ids: Sequence[int], manner: StopManner = "shutdown"
+    image: MetadataImage,
+    config: ControllerConfig,
+    broker_ids: Sequence[int],
+    manner: StopManner = "shutdown",
+    check: Callable[[], None] = lambda: None,
 ) -> BrokerStop:
     """Stop these brokers and leave them stopped: one after the other, or all crashed at once.
+
+    ``check``: see ``Rehearsal``.
 
     Raises:
         ApiError: BROKER_ID_NOT_REGISTERED; nothing is answered then about the others.
     """
-    rehearsal = Rehearsal(image, config)
+    rehearsal = Rehearsal(image, config, check=check)
     for broker_id in broker_ids:
         rehearsal.broker(broker_id)
     if manner == "crash":

@@ -8,7 +8,7 @@ differ.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -61,8 +61,18 @@ _CRASHED: Final = -1
 class Rehearsal:
     """One state after the other. An event that is refused changes nothing."""
 
-    def __init__(self, image: MetadataImage, config: ControllerConfig, counted: Rows | None = None) -> None:
-        """``counted``: of mass changes the rows whose elections are counted; None: all."""
+    def __init__(
+        self,
+        image: MetadataImage,
+        config: ControllerConfig,
+        counted: Rows | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``counted``: of mass changes the rows whose elections are counted; None: all.
+
+        ``check`` is called before each part of what is written; what it raises ends the rehearsal.
+        """
+        self._check = check
         #: The state now.
         self.image = image
         #: The elections so far.
@@ -206,6 +216,7 @@ class Rehearsal:
         """Replay a decision, slice by slice where it is a pass, in the epoch and at the time of the state."""
         covers = self.image.provenance
         for part in decision.slices or [lambda _: decision.records]:
+            self._check()
             items = [item for item in part(self.image) if item_count(item)]
             if items:
                 self._count(items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from quorate.controller.answers.rehearsal import Rehearsal
@@ -24,8 +24,13 @@ _SUBJECTS: Final = {
 _LISTS: Final = (*_OF_BROKERS, "directories", "topics")
 
 
-def rehearsed(image: MetadataImage, config: ControllerConfig, steps: Sequence[WhatIfStep]) -> Rehearsal:
-    """The state after these events, and the elections on the way.
+def rehearsed(
+    image: MetadataImage,
+    config: ControllerConfig,
+    steps: Sequence[WhatIfStep],
+    check: Callable[[], None] = lambda: None,
+) -> Rehearsal:
+    """The state after these events, and the elections on the way. ``check``: see ``Rehearsal``.
 
     Raises:
         ApiError: INVALID_REQUEST, there is no event, or one with lists that it is not about; what refuses an event,
@@ -33,7 +38,7 @@ def rehearsed(image: MetadataImage, config: ControllerConfig, steps: Sequence[Wh
     """
     if not steps:
         raise ApiError(ErrorCode.INVALID_REQUEST, "no event was named: say what is to happen")
-    rehearsal = Rehearsal(image, config)
+    rehearsal = Rehearsal(image, config, check=check)
     for place, step in enumerate(steps, start=1):
         try:
             _check(step)

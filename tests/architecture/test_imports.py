@@ -84,6 +84,7 @@ SHELLS = {
     "quorate.controller.process.certificate_watch": "looks now and then",
     "quorate.controller.process.server": "the process around what is assembled: its sockets, threads and signals",
     "quorate.controller.reads.digests": "computes digests on a thread, and waits for offsets",
+    "quorate.controller.reads.answer_turns": "rehearses on a thread",
     "quorate.controller.reads.partition_counts": "counts on a thread",
     "quorate.controller.reads.past": "replays old states on a thread",
     "quorate.controller.reads.state_counts": "counts on a thread",

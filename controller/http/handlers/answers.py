@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 from quorate.controller.answers import can_stop, quorum_margin
 from quorate.controller.answers.explain import explain, subject_rows
@@ -25,6 +26,7 @@ from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.http.handlers.common import get_status, observe_quorum
 from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call
+from quorate.controller.reads.answer_turns import Check
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
 
@@ -41,7 +43,8 @@ async def can_be_stopped(call: Call, parameters: CanStopParameters, body: Nothin
         margin = quorum_margin.quorum_without(quorum, controllers)
         reasons = quorum_margin.reasons_against(quorum, controllers, margin)
     else:
-        reasons = await asyncio.to_thread(_of_brokers, image, node.config, brokers, parameters)
+        work = partial(_of_brokers, image, node.config, brokers, parameters)
+        reasons = await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
     return CanStopReply(
         state_offset=image.provenance.end_offset,
         state_time_ms=image.provenance.log_time_ms,
@@ -56,15 +59,20 @@ async def can_be_stopped(call: Call, parameters: CanStopParameters, body: Nothin
 
 
 def _of_brokers(
-    image: MetadataImage, config: ControllerConfig, brokers: list[int], parameters: CanStopParameters
+    image: MetadataImage, config: ControllerConfig, brokers: list[int], parameters: CanStopParameters, check: Check
 ) -> list[CanStopReason]:
-    stop = can_stop.stop_brokers(image, config, brokers, parameters.manner)
+    stop = can_stop.stop_brokers(image, config, brokers, parameters.manner, check)
     return can_stop.reasons_against(stop, parameters.limit)
+
+
+def _limit_ms(call: Call) -> float:
+    return min(call.timeout_ms, call.node.limits.read_timeout_ms)
 
 
 async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfRequest) -> WhatIfReply:
     node, image = call.node, call.node.controller.stable
-    rehearsal = await asyncio.to_thread(rehearsed, image, node.config, body.steps)
+    work = partial(rehearsed, image, node.config, body.steps)
+    rehearsal = await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
     leader_id = node.cluster.position().leader_id
     before, after = [
         await get_status(replace(call, node=node_at(node, state, leader_id)), StatusParameters(), Nothing())

@@ -1,0 +1,64 @@
+"""Turns for answers that rehearse: one at a time, on a thread, for as long as whoever asks would wait.
+
+What is rehearsed takes as long as the state is large and as many events are named, seconds of a core where both are
+many. So a few may wait for their turn, fewer of one principal, and none goes on when nobody waits for it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.metadata_log.steady_clock import steady_ms
+
+#: Answers that are made or wait for their turn, and those of one principal.
+ANSWERS_MAX: Final = 16
+ANSWERS_OF_ONE_MAX: Final = 4
+
+T = TypeVar("T")
+#: Called between two steps of the work, however small, on the thread that does it. Raises where it is to end.
+Check = Callable[[], None]
+
+
+class AnswerTurns:
+    """Of one controller."""
+
+    def __init__(self, now_ms: Callable[[], float] = steady_ms) -> None:
+        self._now_ms = now_ms
+        self._lock = asyncio.Lock()
+        #: By principal; None: nodes, and everybody where nobody is asked.
+        self._asked: Counter[str | None] = Counter()
+
+    async def answer(self, principal: str | None, limit_ms: float, work: Callable[[Check], T]) -> T:
+        """The result of ``work``, when its turn has come.
+
+        Raises:
+            Overloaded: too many wait already. ApiError: REQUEST_TIMED_OUT, it was not done in time; whatever ``work``
+                raises.
+        """
+        if self._asked.total() >= ANSWERS_MAX:
+            raise Overloaded(f"{self._asked.total()} answers wait to be rehearsed, {ANSWERS_MAX} is the most")
+        if principal is not None and self._asked[principal] >= ANSWERS_OF_ONE_MAX:
+            raise Overloaded(f"{ANSWERS_OF_ONE_MAX} answers for {principal} wait to be rehearsed: no more may")
+        self._asked[principal] += 1
+        ends_at, is_over = self._now_ms() + limit_ms, False
+
+        def check() -> None:
+            if is_over or self._now_ms() > ends_at:
+                message = f"the answer was not rehearsed within {limit_ms:.0f} ms: ask about less at once"
+                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message)
+
+        def run() -> T:
+            check()
+            return work(check)
+
+        try:
+            async with self._lock:
+                return await asyncio.to_thread(run)
+        finally:
+            is_over = True
+            self._asked[principal] -= 1
+            self._asked += Counter()
