@@ -99,6 +99,9 @@ class Counters:
     latest_checkpoint_age_seconds: float = 0.0
     #: Until this node's certificate ends, negative when it has; inf: it has none.
     certificate_expiry_seconds: float = float("inf")
+    #: Keys by which tokens of an issuer are known that has an address, and answers there that were no key set.
+    issuer_keys: int = 0
+    issuer_keys_refused: int = 0
     #: HTTP connections that were refused, or closed for others that asked.
     connections_refused: int = 0
     #: Bodies that there was no room for.

@@ -127,7 +127,7 @@ def _seeds(settings: ControllerSettings) -> Secrets | None:
 
 def _issuer_keys(jwt: JwtSettings) -> KeysFile | KeysAddress | None:
     if jwt.jwks_url is not None:
-        return KeysAddress(jwt.jwks_url, jwt.jwks_ca_file)
+        return KeysAddress(jwt.jwks_url, jwt.jwks_ca_file, jwt.jwks_kept_ms / 1000)
     return None if jwt.jwks_file is None else KeysFile(jwt.jwks_file)
 
 

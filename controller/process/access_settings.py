@@ -27,7 +27,10 @@ class JwtSettings(Group):
     """The issuer's public keys (JWKS), 256 KiB at most; read again when it has changed."""
     jwks_url: Annotated[str, Field(pattern=r"^https://[!-~]+$", max_length=2_048)] | None = None
     """Where the issuer has them (sasl.oauthbearer.jwks.endpoint.url), by https. Asked every ten minutes, and, at most
-    each 30 s, when a token names a key that is not among them. While it does not answer the keys of before hold."""
+    each 30 s, when it has not answered or a token names a key that is not among them. An answer without a key that can
+    be used means that there is none."""
+    jwks_kept_ms: int = Field(default=21_600_000, ge=60_000, le=2_592_000_000)
+    """While `jwks_url` does not answer, the keys of its last answer hold for so long, and `status` is degraded."""
     jwks_ca_file: Path | None = None
     """CAs of the server at `jwks_url`, in PEM; unset: those that the system trusts."""
     algorithms: Annotated[tuple[_Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
@@ -45,8 +48,9 @@ class JwtSettings(Group):
             raise ValueError("tokens of an issuer need both issuer and audience")
         if (self.jwks_file is None) == (self.jwks_url is None):
             raise ValueError("tokens of an issuer need one of jwks_file and jwks_url, and not both")
-        if self.jwks_ca_file is not None and self.jwks_url is None:
-            raise ValueError("jwks_ca_file is for jwks_url")
+        for_url = sorted(self.model_fields_set & {"jwks_ca_file", "jwks_kept_ms"})
+        if for_url and self.jwks_url is None:
+            raise ValueError(f"{' and '.join(for_url)}: for jwks_url alone")
         return self
 
 

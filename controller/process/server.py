@@ -56,6 +56,7 @@ _HTTP_GRACE_S: Final = 2.0
 #: After its start a process leaves the quorum this long to find a leader before it does anything on the side.
 _SETTLED_S: Final = 0.2
 _TOKEN_SECRET: Final = "tokens.secret_key_file"
+_ISSUER_KEYS: Final = "keys of the issuer"
 
 
 async def run_controller_process(settings: ControllerSettings) -> None:
@@ -125,7 +126,13 @@ async def _work_when_settled(
         tasks.create_task(in_background("digest watch", watch.run, faults))
         tasks.create_task(in_background("certificate watch", certificates.run, faults))
         if issuer_keys is not None:
-            tasks.create_task(in_background("keys of the issuer", issuer_keys.run, faults))
+            asking = partial(issuer_keys.run, partial(_tell_of_keys, issuer_keys, faults))
+            tasks.create_task(in_background(_ISSUER_KEYS, asking, faults))
+
+
+def _tell_of_keys(keys: KeysAddress, faults: ProcessFaults) -> None:
+    faults.alarm(_ISSUER_KEYS, keys.trouble)
+    faults.counters.issuer_keys, faults.counters.issuer_keys_refused = len(keys()), keys.failures
 
 
 class _Secrets(NamedTuple):

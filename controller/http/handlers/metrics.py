@@ -251,6 +251,11 @@ def _counted(counted: Counters) -> Iterator[Metric]:
             counted.connections_refused,
         ),
         ("http_bodies_refused", "Bodies that there was no room for beside those in flight.", counted.bodies_refused),
+        (
+            "issuer_keys_refused",
+            "Questions for an issuer's keys that no key set answered.",
+            counted.issuer_keys_refused,
+        ),
         ("digest_comparisons", "Comparisons of the state with other controllers'.", counted.digest_comparisons),
         ("digest_differences", "Those in which some states differed.", counted.digest_differences),
     )
@@ -262,6 +267,8 @@ def _counted(counted: Counters) -> Iterator[Metric]:
     yield gauge("latest_snapshot_generated_age_seconds", text, counted.latest_checkpoint_age_seconds)
     text = "Until this node's certificate ends, negative when it has; +Inf: it has none."
     yield gauge("certificate_expiry_seconds", text, counted.certificate_expiry_seconds)
+    text = "Keys by which tokens of the issuer at access.jwt.jwks_url are known."
+    yield gauge("issuer_keys", text, counted.issuer_keys)
     answers = CounterMetricFamily("quorate_http_answers", "Answers by route and status.", labels=["route", "status"])
     for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)

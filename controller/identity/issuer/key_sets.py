@@ -16,20 +16,30 @@ JWKS_KEYS_MAX: Final = 100
 #: Signatures by a private key. None of them is ``none``, and none is by a secret that verifiers have, too.
 JWT_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 
+#: What a set lacks of which no key can be used.
+NO_KEY: Final = f"the key set has no public key with a kid, for signatures by {', '.join(JWT_ALGORITHMS)}"
+
 
 class InvalidJwks(QuorateError, ValueError):
-    """A text that is no key set, or one in which there is no key that could be used."""
+    """A text that is no key set."""
 
 
 class IssuerKeys:
-    """The keys of an issuer as they were at one time."""
+    """The keys of an issuer as they were at one time. Equal where they say the same; there may be none."""
 
-    def __init__(self, keys: Mapping[str, jwt.PyJWK]) -> None:
-        """By id."""
-        self._keys = keys
+    def __init__(self, keys: Mapping[str, tuple[jwt.PyJWK, Mapping[str, object]]]) -> None:
+        """By id: each, and what the set said of it."""
+        self._keys = {key_id: key for key_id, (key, _) in keys.items()}
+        self._said = {key_id: said for key_id, (_, said) in keys.items()}
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IssuerKeys) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._said))
 
     def find(self, key_id: str) -> jwt.PyJWK | None:
         """The key with this id."""
@@ -40,7 +50,7 @@ class IssuerKeys:
         """All keys of a set that are for what is used here; others are passed over, as the RFC has it.
 
         Raises:
-            InvalidJwks: it is none, too large, or without any such key.
+            InvalidJwks: it is none, or too large.
         """
         if len(data) > JWKS_BYTES_MAX:
             raise InvalidJwks(f"a key set has at most {JWKS_BYTES_MAX} bytes")
@@ -50,12 +60,7 @@ class IssuerKeys:
             raise InvalidJwks('a key set is JSON of the form {"keys": [...]} (RFC 7517)') from None
         if not isinstance(listed, list) or len(listed) > JWKS_KEYS_MAX:
             raise InvalidJwks(f"a key set has a list of at most {JWKS_KEYS_MAX} keys")
-        keys = {key_id: key for one in listed if (key_id := _id(one)) and (key := _key(one)) is not None}
-        if not keys:
-            raise InvalidJwks(
-                f"the key set has no public key with a kid, for signatures by {', '.join(JWT_ALGORITHMS)}"
-            )
-        return cls(keys)
+        return cls({key_id: (key, one) for one in listed if (key_id := _id(one)) and (key := _key(one)) is not None})
 
 
 def _id(one: object) -> str:

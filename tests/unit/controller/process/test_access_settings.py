@@ -142,7 +142,8 @@ JWT = ('access.jwt.issuer="https://issuer"', 'access.jwt.audience="quorate"')
         (JWT, "one of jwks_file and jwks_url"),
         ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.jwks_url="https://issuer/keys"'), "and not both"),
         ((*JWT, 'access.jwt.jwks_url="http://issuer/keys"'), "jwks_url"),
-        ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_ca_file=b"), "jwks_ca_file is for jwks_url"),
+        ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_ca_file=b"), "jwks_ca_file: for jwks_url alone"),
+        ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_kept_ms=60000"), "jwks_kept_ms: for jwks_url alone"),
         ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["HS256"]'), "algorithms"),
         ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["none"]'), "algorithms"),
     ],
@@ -159,7 +160,9 @@ def test_token_of_the_issuer_in_the_settings_is_its_subject(tmp_path: Path) -> N
     keys.write_text(json.dumps({"keys": KEYS}))
     settings = load(tmp_path, FILE + ACL, *JWT, f'access.jwt.jwks_file="{keys}"')
     parts = access_parts(settings, "cluster", lambda: (b"s" * 32,), None)
-    for exp, found in ((time.time() + 60, Identity("User:ana", "jwt")), (time.time() - 60, None)):
+    now_s = int(time.time())
+    ana = Identity("User:ana", "jwt", ends_ms=(now_s + 60) * 1000 + settings.access.jwt.clock_skew_ms)
+    for exp, found in ((now_s + 60, ana), (now_s - 60, None)):
         claims = RequestClaims("GET", "/v1/topics", "10.0.0.1", {"authorization": f"Bearer {signed(exp=exp)}"})
         if found is None:
             with pytest.raises(NoAccess, match="nobody has this token"):

@@ -17,10 +17,16 @@ from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX
 from quorate.controller.identity.issuer.keys import KeysAddress, KeysFile
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from tests.integration.made_certificates import authority, issued, server_context, written
-from tests.unit.controller.identity.issuer.test_tokens import KEYS
+from tests.unit.controller.identity.issuer.test_tokens import KEYS, OCT
 from tests.waiting import eventually
 
+KEPT_S = 600.0
 RIGHT = json.dumps({"keys": KEYS}).encode()
+
+
+def trouble(keys: KeysAddress) -> str:
+    """The fault that they have; empty: none."""
+    return keys.trouble or ""
 
 
 class Issuer:
@@ -54,24 +60,84 @@ async def issuer(tmp_path: Path) -> AsyncIterator[tuple[Issuer, str, Path]]:
         await runner.cleanup()
 
 
-async def test_keys_are_fetched_and_kept_when_the_issuer_goes_wrong(tmp_path: Path) -> None:
+async def test_keys_are_fetched_and_kept_when_the_issuer_goes_wrong_and_not_for_ever(tmp_path: Path) -> None:
+    now_s = 0.0
     async with issuer(tmp_path) as (told, url, ca_file), aiohttp.ClientSession() as session:
-        keys = KeysAddress(url, ca_file)
+        keys = KeysAddress(url, ca_file, KEPT_S, lambda: now_s)
         assert (len(keys()), keys.generation) == (0, 0)
         await keys.ask(session)
         assert (len(keys()), keys.generation) == (3, 1)
+        assert trouble(keys) == ""
         for wrong, status in ((b"", 200), (b" " * (JWKS_BYTES_MAX + 1), 200), (RIGHT, 302), (RIGHT, 500)):
+            now_s += 60.0
             told.answer, told.status = wrong, status
             await keys.ask(session)
             assert (len(keys()), keys.generation) == (3, 1)
+        assert keys.failures == 4
+        assert trouble(keys).endswith("does not say them: it answers 500; those of before hold for 6 min more")
+        now_s = KEPT_S
+        assert (keys.generation, len(keys())) == (2, 0)
+        assert "nobody is known" in trouble(keys)
+        told.answer, told.status = RIGHT, 200
+        await keys.ask(session)
+        assert (len(keys()), keys.generation) == (3, 3)
+        assert trouble(keys) == ""
+
+
+@pytest.mark.parametrize("empty", [b'{"keys": []}', json.dumps({"keys": [OCT]}).encode()], ids=["empty", "useless"])
+async def test_issuer_that_has_no_keys_any_more_has_none_here(tmp_path: Path, empty: bytes) -> None:
+    async with issuer(tmp_path) as (told, url, ca_file), aiohttp.ClientSession() as session:
+        keys = KeysAddress(url, ca_file, KEPT_S)
+        await keys.ask(session)
+        told.answer = empty
+        await keys.ask(session)
+        assert (len(keys()), keys.generation, keys.failures) == (0, 2, 0)
+        assert "no public key with a kid" in trouble(keys)
+
+
+async def test_keys_that_are_said_again_are_the_same_and_hold_longer(tmp_path: Path) -> None:
+    now_s = 0.0
+    async with issuer(tmp_path) as (told, url, ca_file), aiohttp.ClientSession() as session:
+        keys = KeysAddress(url, ca_file, KEPT_S, lambda: now_s)
+        for at_s in (0.0, KEPT_S - 1, 2 * KEPT_S - 2):
+            now_s = at_s
+            await keys.ask(session)
+            assert (len(keys()), keys.generation) == (3, 1)
+        told.answer = json.dumps({"keys": KEYS[:2]}).encode()
+        await keys.ask(session)
+        assert (len(keys()), keys.generation) == (2, 2)
 
 
 async def test_issuer_who_is_not_trusted_gives_no_keys(tmp_path: Path) -> None:
     async with issuer(tmp_path) as (told, url, _), aiohttp.ClientSession() as session:
-        for keys in (KeysAddress(url), KeysAddress("https://127.0.0.1:1/keys"), KeysAddress("https://a..b/keys")):
+        for address in (url, "https://127.0.0.1:1/keys", "https://a..b/keys"):
+            keys = KeysAddress(address, None, KEPT_S)
             await keys.ask(session)
-            assert (len(keys()), keys.generation) == (0, 0)
+            assert (len(keys()), keys.generation, keys.failures) == (0, 0, 1)
+            assert "nobody is known" in trouble(keys)
         assert told.asked == 0
+
+
+async def test_issuer_that_did_not_answer_is_asked_again_soon_and_each_time_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuer_keys, "_ASK_S_MIN", 0.0)
+    told_of: list[bool] = []
+    async with issuer(tmp_path) as (told, url, ca_file), asyncio.TaskGroup() as tasks:
+        told.status = 500
+        keys = KeysAddress(url, ca_file, KEPT_S)
+
+        def tell() -> None:
+            told_of.append(keys.trouble is None)
+            told.status = 200 if len(told_of) == 2 else told.status
+
+        running = tasks.create_task(keys.run(tell))
+
+        async def is_there() -> bool:
+            return told_of == [False, False, True]
+
+        await eventually(is_there, "the keys are there")
+        running.cancel()
 
 
 @pytest.mark.parametrize(("least_s", "asked"), [(0.0, 2), (1_000.0, 1)])
@@ -80,14 +146,15 @@ async def test_key_that_is_wanted_is_asked_for_and_not_all_the_time(
 ) -> None:
     monkeypatch.setattr(issuer_keys, "_ASK_S_MIN", least_s)
     async with issuer(tmp_path) as (told, url, ca_file), asyncio.TaskGroup() as tasks:
-        keys = KeysAddress(url, ca_file)
-        running = tasks.create_task(keys.run())
+        keys = KeysAddress(url, ca_file, KEPT_S)
+        answers: list[int] = []
+        running = tasks.create_task(keys.run(lambda: answers.append(len(keys()))))
 
         async def is_asked() -> bool:
-            return keys.generation >= asked
+            return len(answers) >= asked
 
         async def is_first() -> bool:
-            return keys.generation == 1
+            return answers == [3]
 
         await eventually(is_first, "the keys are there")
         keys.want("new")
@@ -98,7 +165,9 @@ async def test_key_that_is_wanted_is_asked_for_and_not_all_the_time(
         running.cancel()
 
 
-@pytest.mark.parametrize(("content", "says"), [(None, "cannot be read"), (b"x", "JSON of the form")])
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, "cannot be read"), (b"x", "JSON of the form"), (b'{"keys": []}', "no public key")]
+)
 def test_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path, content: bytes | None, says: str) -> None:
     file = tmp_path / "keys"
     if content is not None:
@@ -111,4 +180,4 @@ def test_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path, content: by
 
 def test_ca_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettings, match="jwks_ca_file"):
-        KeysAddress("https://issuer/keys", tmp_path / "none")
+        KeysAddress("https://issuer/keys", tmp_path / "none", KEPT_S)
