@@ -37,8 +37,15 @@ class IdentityAuthentication:
         seals: Seals | None,
         proxies: frozenset[str],
         uids: UidIdentities | None = None,
+        *,
+        are_seals_certified: bool = False,
     ) -> None:
-        """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names."""
+        """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names.
+
+        ``are_seals_certified``: controllers show their certificates, and a seal counts on a connection of its maker
+        alone: whoever has read one cannot use it again.
+        """
+        self._are_seals_certified = are_seals_certified
         self._uids = uids
         self._tokens = tokens
         self._certificates = certificates
@@ -71,7 +78,11 @@ class IdentityAuthentication:
         """The identity of whoever is at the other end of the connection, and the digest of the sealed body."""
         authorization = claims.field("authorization")
         if authorization.startswith(SCHEME + " ") and self._seals is not None:
-            node_id, body_digest = self._seals.check(claims, partial(self._is_at_the_other_end, claims.certificate))
+            is_at_the_other_end = partial(self._is_at_the_other_end, claims.certificate)
+            node_id, body_digest = self._seals.check(claims, is_at_the_other_end)
+            if self._are_seals_certified and not is_at_the_other_end(node_id):
+                message = f"a seal of controller {node_id} counts only on a connection with its certificate"
+                raise NoAccess(401, message)
             return Identity(
                 f"Controller:{node_id}", "seal", NodeIdentity("controller", frozenset({node_id}))
             ), body_digest

@@ -88,8 +88,9 @@ def access_parts(
     kinds += [] if keys is None else [_jwt_tokens(access.jwt, keys)]
     tokens = AllTokens(kinds)
     certificates = CertificateIdentities(cluster_id, PrincipalMapping(access.principal_mapping_rules))
+    proxies, are_certified = frozenset(access.proxies), settings.tls.is_on and settings.tls.client_auth != "none"
     return AccessParts(
-        IdentityAuthentication(tokens, certificates, seals, frozenset(access.proxies), uids),
+        IdentityAuthentication(tokens, certificates, seals, proxies, uids, are_seals_certified=are_certified),
         Authorizer(super_users=super_users, is_allowed_without_acl=access.allow_everyone_if_no_acl_found),
         super_users,
         seals,

@@ -17,11 +17,11 @@ from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.controller.identity.bearer_tokens import token_line
-from quorate.controller.identity.seals import Seal, Seals
+from quorate.controller.identity.seals import Seals
 from quorate.controller.protocol.tokens import CreateDelegationTokenRequest, RenewDelegationTokenRequest
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.certificates.holders import CA_NAME
-from quorate.scripts.certificates.local_files import ADMIN_PRINCIPAL, CERTIFICATES_NAME, SECRET_NAME
+from quorate.scripts.certificates.local_files import ADMIN_PRINCIPAL, CERTIFICATES_NAME, SECRET_NAME, node_paths
 from quorate.scripts.cluster.making import logs_directory
 from quorate.scripts.drills.drill import Drill
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
@@ -56,7 +56,7 @@ async def _until_read(environment: DrillEnvironment, path: Path, times: int) -> 
     ]
 
     async def look() -> bool | None:
-        await _takers(environment, seal=_seal_of(environment, _new_secret()))  # whoever is asked looks at the file
+        await _takers(environment, secret=_new_secret())  # whoever is asked looks at the file
         texts = [log.read_text(encoding="utf-8", errors="replace") for log in logs]
         seen = [sum("settings.file_read" in line and str(path) in line for line in text.splitlines()) for text in texts]
         return min(seen) >= times or None
@@ -71,10 +71,14 @@ def _trusting(environment: DrillEnvironment) -> TlsContexts:
     return TlsFiles(TlsPaths(ca_files=(ca,))).as_client
 
 
-async def _takers(environment: DrillEnvironment, *, token: str | None = None, seal: Seal | None = None) -> int:
-    """The number of controllers that let in whoever shows a token, or seals what he asks."""
-    urls, tls = environment.cluster.members.controller_urls, _trusting(environment)
-    shown = None if token is None else token.encode()
+async def _takers(environment: DrillEnvironment, *, token: str | None = None, secret: str | None = None) -> int:
+    """The number of controllers that let in whoever shows a token, or as a controller seals by a secret."""
+    urls, nodes = environment.cluster.members.controller_urls, frozenset(environment.controllers)
+    shown, seal, tls = None if token is None else token.encode(), None, _trusting(environment)
+    if secret is not None:
+        seal = Seals(lambda: (secret.encode(),), min(nodes), nodes, lambda: time.time() * 1000).seal
+        directory = environment.local.cluster.directory
+        tls = TlsFiles(node_paths(directory, environment.controllers[min(nodes)].name)).as_client
     async with ControllerClient(urls, shared_secret=shown, seal=seal, tls=tls, timeout_ms=_ASK_MS) as client:
         return sum(await asyncio.gather(*(_is_let_in(client, url) for url in urls)))
 
@@ -92,12 +96,6 @@ async def _is_let_in(client: ControllerClient, url: str) -> bool:
             return True
 
 
-def _seal_of(environment: DrillEnvironment, secret: str) -> Seal:
-    """Of a controller that has this secret."""
-    nodes = frozenset(environment.controllers)
-    return Seals(lambda: (secret.encode(),), min(nodes), nodes, lambda: time.time() * 1000).seal
-
-
 async def rotate_secret(environment: DrillEnvironment) -> None:
     path = (environment.local.cluster.directory / SECRET_NAME).resolve()
     old, new = path.read_text(encoding="ascii").strip(), _new_secret()
@@ -109,7 +107,7 @@ async def rotate_secret(environment: DrillEnvironment) -> None:
             )
             _write(path, *lines)
             await _until_read(environment, path, times)
-        let_in = [await _takers(environment, seal=_seal_of(environment, one)) for one in (old, new)]
+        let_in = [await _takers(environment, secret=one) for one in (old, new)]
         if let_in[1] != len(environment.controllers):
             raise DrillBroken(f"the new secret is believed by {let_in[1]} controllers")
         environment.measure("old_ones_let_in", let_in[0])

@@ -177,3 +177,18 @@ def test_seal_of_a_clock_that_is_apart_is_known_on_a_connection_of_its_maker_alo
     for shown in (None, CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
         with pytest.raises(NoAccess, match="are the clocks of the controllers apart"):
             identify(sent, shown)
+
+
+@pytest.mark.parametrize(("node_id", "is_known"), [(2, True), (1, False)])
+def test_seal_that_somebody_sends_again_is_nobodys_where_controllers_show_certificates(
+    node_id: int, is_known: bool
+) -> None:
+    seals = Seals(lambda: (b"s" * 32,), node_id, frozenset({1, 2, 3}), lambda: 0.0)
+    authentication = IdentityAuthentication(Tokens(), CERTIFICATES, seals, frozenset(), are_seals_certified=True)
+    fields = {"authorization": seals.seal("GET", "/v1/topics", {}, b"")}
+    claims = RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, CONTROLLER_CERTIFICATE)
+    if is_known:
+        assert authentication.identify(claims).identity.node == CERTIFIED_CONTROLLER.node
+    for shown in (None, CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
+        with pytest.raises(NoAccess, match=f"a seal of controller {node_id} counts only on a connection with its"):
+            authentication.identify(claims._replace(certificate=shown))

@@ -92,6 +92,22 @@ def test_parts_without_an_authorizer_are_those_of_the_secret(tmp_path: Path) -> 
     assert parts.super_users == {"User:root"}
 
 
+@pytest.mark.parametrize(("client_auth", "is_believed"), [("none", True), ("optional", False), ("required", False)])
+def test_seal_is_believed_without_a_certificate_where_controllers_show_none(
+    tmp_path: Path, client_auth: str, is_believed: bool
+) -> None:
+    tls = f'[tls]\ncert_file = "c"\nkey_file = "k"\nca_files = ["a"]\nclient_auth = "{client_auth}"\n'
+    parts = access_parts(load(tmp_path, FILE + ACL + tls), "cluster", lambda: (b"s" * 32,), None)
+    assert parts.seals is not None
+    fields = {"authorization": parts.seals.seal("GET", "/v1/topics", {}, b"")}
+    claims = RequestClaims("GET", "/v1/topics", "10.0.0.1", fields)
+    if is_believed:
+        assert parts.authentication.identify(claims).identity.proof == "seal"
+    else:
+        with pytest.raises(NoAccess, match="counts only on a connection with its certificate"):
+            parts.authentication.identify(claims)
+
+
 def test_file_of_tokens_is_read_again_when_it_has_changed_and_looked_at_once_a_second(tmp_path: Path) -> None:
     clock, file = Clock(), private(tmp_path / "tokens", f"{token_line('a', 'User:ana')}\n")
     tokens = TokensFile(file, clock)
