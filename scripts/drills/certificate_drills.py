@@ -1,153 +1,195 @@
-"""Drills on certificates: the CA and all that it issued are exchanged under writes, and nothing is restarted for it."""
+"""Drills on certificates: they are exchanged under writes, and the CA too, or end; and nothing is restarted for it."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Final
-from urllib.parse import urlsplit
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
-from quorate.controller.api.tls_files import TlsFiles, TlsPaths
-from quorate.scripts.certificates.local_files import CERTIFICATES_NAME
+from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.connection import NoAnswer, NotSent
+from quorate.metadata_log.errors import ApiError, NotController
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, admin_paths
+from quorate.scripts.cluster.making import logs_directory
+from quorate.scripts.cluster.members import LocalNode
+from quorate.scripts.cluster.plan import ClusterError
+from quorate.scripts.drills.certificate_probes import (
+    PROBE,
+    answer_at,
+    kept,
+    ports,
+    probe_of,
+    takers,
+    until_not_taken,
+    until_shown,
+    until_taken,
+)
 from quorate.scripts.drills.drill import Drill
-from quorate.scripts.drills.environment import DEADLINE_S, DrillEnvironment
+from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
+from quorate.scripts.drills.outcome import Expectation
 from quorate.scripts.drills.rotation import EXPECTED, UNNOTICED, restart_a_standby, under_writes
 
+if TYPE_CHECKING:
+    from quorate.scripts.certificates.certificate_directory import CertificateDirectory
+
 _DAYS: Final = 30
-_PROBE: Final = "drill-probe"
-_PROBE_S: Final = 2.0
+#: A certificate that is to end is good for so long (s): time for everybody to read it.
+_GOOD_FOR_S: Final = 10.0
+_ASK_MS: Final = 2_000.0
+_HAS_EXPIRED: Final = "certificate has expired"
+#: Of the page of metrics.
+_LEFT: Final = re.compile(r"^quorate_certificate_expiry_seconds (\S+)$", re.MULTILINE)
+_ALARMS: Final = ("/v1/status?local=true", "/metrics")
 
 
-def _ports(environment: DrillEnvironment) -> Iterator[tuple[str, int]]:
-    """HTTP ports of all processes, by the names of their certificates."""
-    for url, node in ((one.url, one) for one in environment.controllers.values()):
-        yield node.name, urlsplit(url or "").port or 0
-    for one in environment.local.cluster.plan.brokers:
-        yield f"broker-{one.ids[0]}", one.http_port
+def _directory(environment: DrillEnvironment) -> CertificateDirectory:
+    from quorate.scripts.certificates.certificate_directory import CertificateDirectory  # slow to import
 
-
-async def _shown_at(port: int, context: ssl.SSLContext) -> bytes | None:
-    """The certificate (DER) of whoever answers a request there; None: nobody does, with this context."""
-    try:
-        async with asyncio.timeout(_PROBE_S):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="127.0.0.1")
-            try:
-                writer.write(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                is_answered = b" 200 " in await reader.readline()
-                shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-                return shown if is_answered else None
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        return None
-
-
-async def _until_all(environment: DrillEnvironment, holds: Callable[[str, int], Awaitable[bool]], what: str) -> None:
-    async def look() -> bool | None:
-        asked = [holds(name, port) for name, port in _ports(environment)]
-        return all(await asyncio.gather(*asked)) or None
-
-    await environment.cluster.until(look, what, DEADLINE_S)
-    environment.event("seen", what)
-
-
-async def _until_trusted(environment: DrillEnvironment, probe: TlsPaths, what: str) -> None:
-    async def is_trusted(name: str, port: int) -> bool:
-        return await _shown_at(port, TlsFiles(probe).as_client()) is not None
-
-    await _until_all(environment, is_trusted, what)
-
-
-async def _until_shown(environment: DrillEnvironment, directory: Path, probe: TlsPaths, what: str) -> None:
-    """Until every process serves with what lies in its file."""
-
-    async def shows(name: str, port: int) -> bool:
-        text = (directory / f"{name}.pem").read_text(encoding="ascii")
-        end = text.index("-----END CERTIFICATE-----")
-        return await _shown_at(port, TlsFiles(probe).as_client()) == ssl.PEM_cert_to_DER_cert(
-            text[:end] + "-----END CERTIFICATE-----\n"
-        )
-
-    await _until_all(environment, shows, what)
-
-
-def _kept(probe: TlsPaths, place: Path) -> TlsPaths:
-    """The same files in a place of their own, with the CAs as they are now."""
-    assert probe.cert_file is not None
-    assert probe.key_file is not None
-    named = {"cert.pem": probe.cert_file, "key.pem": probe.key_file, "ca.pem": probe.ca_files[0]}
-    from quorate.scripts.certificates.certificate_files import write_whole
-
-    place.mkdir(mode=0o700)
-    write_whole(place, {name: path.read_bytes() for name, path in named.items()})
-    return TlsPaths(place / "cert.pem", place / "key.pem", (place / "ca.pem",))
+    return CertificateDirectory(environment.local.cluster.directory / CERTIFICATES_NAME)
 
 
 async def rotate_ca(environment: DrillEnvironment) -> None:
     from quorate.scripts.certificates.authority import Validity
-    from quorate.scripts.certificates.certificate_directory import CertificateDirectory
-    from quorate.scripts.certificates.holders import client_holder
 
-    path = environment.local.cluster.directory / CERTIFICATES_NAME
-    directory, validity = CertificateDirectory(path), Validity.of(_DAYS)
-    probe = directory.issue(client_holder(_PROBE), validity)
-    try:
+    directory, validity = _directory(environment), Validity.of(_DAYS)
+    with probe_of(directory, validity) as probe:
         async with under_writes(environment):
             begun = environment.event("fault", "a second CA is trusted besides the first")
             directory.renew_authority(validity)
-            old = _kept(probe, environment.workplace / "old-probe")
-            directory.renew(f"client-{_PROBE}", validity)
-            await _until_trusted(environment, probe, "all trust what the second CA issues")
-            for name in directory.names():
-                directory.renew(name, validity)
-            await _until_shown(environment, path, probe, "all show certificates of the second CA")
+            old = TlsFiles(kept(probe, environment.workplace / "old-probe")).as_client()
+            directory.renew(PROBE, validity)
+            await until_taken(environment, probe, "all trust what the second CA issues")
+            await _renew_all(environment, directory, probe, "all show certificates of the second CA")
             directory.retire()
             environment.event("fault", "the first CA is trusted no more")
-            await _until_none_takes(environment, old)
+            await until_not_taken(environment, old, "nobody takes what the first CA issued")
         await environment.settle(max(begun, await restart_a_standby(environment)))
-    finally:
-        _remove(probe)
-
-
-async def _until_none_takes(environment: DrillEnvironment, old: TlsPaths) -> None:
-    """Measure how many processes take a certificate of the first CA, once all had the time to stop."""
-    context = TlsFiles(old).as_client()
-
-    async def takers() -> list[bytes | None]:
-        return await asyncio.gather(*(_shown_at(port, context) for _, port in _ports(environment)))
-
-    async def look() -> bool | None:
-        return not any(await takers()) or None
-
-    await environment.cluster.until(look, "nobody takes what the first CA issued", DEADLINE_S)
-    environment.measure("old_ones_let_in", sum(one is not None for one in await takers()))
 
 
 async def rotate_certificates(environment: DrillEnvironment) -> None:
     from quorate.scripts.certificates.authority import Validity
-    from quorate.scripts.certificates.certificate_directory import CertificateDirectory
-    from quorate.scripts.certificates.holders import client_holder
 
-    path = environment.local.cluster.directory / CERTIFICATES_NAME
-    directory, validity = CertificateDirectory(path), Validity.of(_DAYS)
-    probe = directory.issue(client_holder(_PROBE), validity)
-    try:
+    directory, validity = _directory(environment), Validity.of(_DAYS)
+    with probe_of(directory, validity) as probe:
         async with under_writes(environment):
             begun = environment.event("fault", "every process and the administrator get another certificate and key")
-            for name in directory.names():
-                directory.renew(name, validity)
-            await _until_shown(environment, path, probe, "all show their new certificates")
+            await _renew_all(environment, directory, probe, "all show their new certificates")
         await environment.settle(max(begun, await restart_a_standby(environment)))
-    finally:
-        _remove(probe)
 
 
-def _remove(probe: TlsPaths) -> None:
-    for path in (probe.cert_file, probe.key_file):
-        assert path is not None
-        path.unlink(missing_ok=True)
+async def _renew_all(
+    environment: DrillEnvironment, directory: CertificateDirectory, probe: TlsPaths, what: str
+) -> None:
+    from quorate.scripts.certificates.authority import Validity
+
+    for name in directory.names():
+        directory.renew(name, Validity.of(_DAYS))
+    await until_shown(environment, list(ports(environment)), directory.path, TlsFiles(probe).as_client(), what)
+
+
+async def expire_certificate(environment: DrillEnvironment) -> None:
+    """A standby's and an operator's end; everybody else's are good."""
+    from quorate.scripts.certificates.authority import Validity
+
+    directory, node = _directory(environment), environment.controllers[await environment.standby()]
+    pids = _pids(environment)
+    ends = datetime.now(UTC) + timedelta(seconds=_GOOD_FOR_S)
+    short, good = Validity(ends - timedelta(hours=1), ends), Validity.of(_DAYS)
+    with probe_of(directory, short) as operator:
+        shown = TlsFiles(operator).as_client()
+        async with under_writes(environment):
+            directory.renew(node.name, short)
+            await until_shown(environment, [node.name], directory.path, shown, f"{node.name} shows one that ends soon")
+            await asyncio.sleep((ends - datetime.now(UTC)).total_seconds())
+            ended = environment.event("fault", f"the certificates of {node.name} and of an operator have ended")
+            await until_not_taken(environment, shown, "no process takes the operator's, nor the operator that one's")
+            environment.measure("told_ms", (await _until_told(environment, node, operator, shown) - ended) * 1000)
+            renewed = environment.event("repair", "both are renewed: other files, and no restart")
+            for name in (node.name, PROBE):
+                directory.renew(name, good)
+            await until_taken(environment, operator, "all processes and the operator take each other's again")
+            await _until_calm(environment, node)
+        environment.measure("restarted", len(pids ^ _pids(environment)))
+        await environment.settle(max(renewed, await restart_a_standby(environment)))
+
+
+def _pids(environment: DrillEnvironment) -> set[int | None]:
+    return {process.pid for process in environment.local.cluster.processes}
+
+
+async def _until_told(
+    environment: DrillEnvironment, node: LocalNode, operator: TlsPaths, shown: ssl.SSLContext
+) -> float:
+    """Until all who are to say it say that both have ended: errors, a log, the status and the metric; the moment."""
+    (other, *_) = (one for one in environment.controllers.values() if one.id != node.id)
+    log = logs_directory(environment.local.cluster.directory) / f"{other.name}.log"
+    assert environment.cluster.tls is not None
+    of_node, untold = environment.cluster.tls, ["all"]
+
+    async def look() -> bool | None:
+        await takers(environment, shown)  # of several handshakes the log tells the last one's end
+        left_s, status = await _alarms(environment, node)
+        told = {
+            "the error of who asks the node": _HAS_EXPIRED in await _refusal(node, of_node),
+            "the error of the operator": _HAS_EXPIRED in _own_refusal(operator),
+            f"the log of {other.name}": _HAS_EXPIRED in log.read_text(encoding="utf-8", errors="replace"),
+            "the status of the node": "it has expired at" in status,
+            "the metric of the node": left_s < 0,
+        }
+        untold[:] = [who for who, is_told in told.items() if not is_told]
+        return not untold or None
+
+    try:
+        await environment.cluster.until(look, "all say that it has expired", DEADLINE_S)
+    except ClusterError as error:
+        raise DrillBroken(f"{error}: not said by {', '.join(untold)}") from error
+    return environment.event("seen", "errors, log, status and metric say that they have expired")
+
+
+def _own_refusal(paths: TlsPaths) -> str:
+    """The sentence with which whoever has these files is told that they cannot be used; empty: they can."""
+    try:
+        TlsFiles(paths)
+    except InvalidTlsFiles as error:
+        return str(error)
+    return ""
+
+
+async def _until_calm(environment: DrillEnvironment, node: LocalNode) -> None:
+    async def look() -> bool | None:
+        left_s, reasons = await _alarms(environment, node)
+        return (left_s > 0 and "certificate" not in reasons) or None
+
+    await environment.cluster.until(look, "neither status nor metric says anything of it", DEADLINE_S)
+
+
+async def _alarms(environment: DrillEnvironment, node: LocalNode) -> tuple[float, str]:
+    """The seconds that are left by a node's metric, and what is wrong by its status.
+
+    Asked by somebody who does not look at its certificate.
+    """
+    blind = TlsFiles(admin_paths(environment.local.cluster.directory)).as_client()
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    status, metrics = [await answer_at(ports(environment)[node.name], blind, path) for path in _ALARMS]
+    found = None if metrics is None else _LEFT.search(metrics.body)
+    if status is None or found is None:
+        raise NotController(None, f"{node.name} does not answer")
+    return float(found[1]), status.body
+
+
+async def _refusal(node: LocalNode, tls: TlsContexts) -> str:
+    """The sentence with which a client with these certificates is not served; empty: it is."""
+    url = node.url or ""
+    async with ControllerClient([url], tls=tls) as client:
+        try:
+            await client.status_of(url, _ASK_MS)
+        except (ApiError, NotSent, NoAnswer) as error:
+            return str(error)
+    return ""
 
 
 DRILLS: Final = (
@@ -163,6 +205,17 @@ DRILLS: Final = (
         "every process gets another certificate and key under writes: no write is refused, nobody is elected",
         UNNOTICED,
         rotate_certificates,
+        "destroys",
+    ),
+    Drill(
+        "expired-certificate",
+        "a standby's and an operator's certificates end: both are refused and told of, and renewed without a restart",
+        (
+            *EXPECTED,
+            Expectation(name="told_ms", meaning="until errors, log, status and metric say it, ms", at_most=15_000),
+            Expectation(name="restarted", meaning="processes that were restarted for it", at_most=0),
+        ),
+        expire_certificate,
         "destroys",
     ),
 )
