@@ -118,6 +118,15 @@ class BrokerHttpSettings(BrokerSettingsGroup):
     """Loopback address to listen on."""
     port: int = Field(default=0, ge=0, le=65_535)
     """Port to listen on; 0: any free one, which the log names."""
+    connections_max: int = Field(default=1_024, ge=16, le=1_000_000)
+    """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
+    fewer where the system lets the process open fewer than these and 192. Connections on which nobody has yet shown
+    who he is have a quarter of the places; one more takes that of the one that was silent for longest. Where neither a
+    secret nor an authorizer is set, whoever has asked for something has shown it."""
+    head_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
+    """Time the head of a request (line, headers, empty line) may take, from the connection's beginning or, behind
+    another request, from its first byte. Then the answer is 408, and the connection is closed. It is closed, too, when
+    nobody has shown in that time who he is, and nothing is asked."""
 
     @field_validator("host")
     @classmethod

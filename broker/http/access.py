@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from quorate.broker.access_settings import BrokerAccessSettings
@@ -37,6 +38,9 @@ class HttpAccess(Protocol):
             ApiError: he has not, or it is not known who he is.
         """
 
+    def owner_of_connection(self, caller: Caller) -> str | None:
+        """See ``AccessControl.owner_of_connection``."""
+
 
 class SecretAccess:
     """Everybody on this machine may read; whoever has the secret, if there is one, may change something."""
@@ -46,9 +50,18 @@ class SecretAccess:
 
     def rights(self, claims: RequestClaims, permission: Permission) -> Rights:
         """See ``HttpAccess``."""
-        if self._authentication is not None and asks_for_the_secret(permission):
-            self._authentication.identify(claims)
-        return ALL_RIGHTS
+        if self._authentication is None:
+            return ALL_RIGHTS
+        is_needed = asks_for_the_secret(permission)
+        try:
+            return replace(ALL_RIGHTS, caller=self._authentication.identify(claims))
+        except HttpRefusal:
+            if is_needed:
+                raise
+            return replace(ALL_RIGHTS, caller=Caller(NOBODY, claims.address))
+
+    def owner_of_connection(self, caller: Caller) -> None:
+        """See ``HttpAccess``: whoever shows the secret is the cluster's own."""
 
 
 class AclAccess(MetadataPublisher):
@@ -86,6 +99,10 @@ class AclAccess(MetadataPublisher):
         rights = self._control.rights(self._control.identify(claims))
         permission.check(rights, None)
         return rights
+
+    def owner_of_connection(self, caller: Caller) -> str | None:
+        """See ``HttpAccess``."""
+        return self._control.owner_of_connection(caller)
 
     def _whoever(self, claims: RequestClaims) -> Caller:
         """Nobody, where nothing good was shown."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from quorate.broker.host import BrokerHost
 from quorate.broker.http.access import HttpAccess
+from quorate.broker.http.arrivals import Arrivals
 from quorate.broker.http.certificate import OwnCertificate
 from quorate.broker.http.permissions import PERMISSIONS
 from quorate.broker.http.replies import (
@@ -55,13 +56,11 @@ from quorate.controller.api.models import Nothing, OffsetDigestParameters
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.resources import DigestReply
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.api.tls_entrance import (
-    NO_CERTIFICATE,
-    OpenDoor,
-    TlsEntrance,
-    peer_certificate,
-)
-from quorate.controller.permissions.permission import Permission
+from quorate.controller.api.tls_entrance import NO_CERTIFICATE, peer_certificate
+from quorate.controller.connections.framework_connection import connection_of, mark_answering
+from quorate.controller.connections.listening import IDLE_S, LINGERING_S, Listener
+from quorate.controller.connections.places import NoPlace
+from quorate.controller.permissions.permission import Open, Permission
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.topics import check_described, shown_topics
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
@@ -73,9 +72,7 @@ log = structlog.get_logger(__name__)
 
 _JSON: Final = "application/json"
 _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
-_LINGERING_S: Final = 1.0
-_BACKLOG: Final = 128
-_HANDSHAKE_S: Final = 10.0
+_BACKLOG: Final = 64
 _RIGHTS: Final = web.RequestKey("rights", Rights)
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -102,9 +99,10 @@ class BrokerHttp:
         self._host = host
         self._access = access
         self._tls: ServedTls | None = None
-        self._entrance: TlsEntrance | None = None
+        self._listener: Listener | None = None
+        self._arrivals: Arrivals | None = None
         self._digests = host.digests
-        app = web.Application(middlewares=[_answer_errors, _check_host, self._check_certificate])
+        app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
         app.on_response_prepare.append(_say_no_software)
         for method, path, handler in (
             ("GET", "/v1/process", self._process),
@@ -127,7 +125,12 @@ class BrokerHttp:
         # What anybody sends is not inflated before it is known who sends it, and the rest of a body that nobody wants
         # is not taken for long.
         self._runner = web.AppRunner(
-            app, access_log=None, shutdown_timeout=1.0, auto_decompress=False, lingering_time=_LINGERING_S
+            app,
+            access_log=None,
+            shutdown_timeout=1.0,
+            auto_decompress=False,
+            lingering_time=LINGERING_S,
+            keepalive_timeout=IDLE_S,
         )
 
     async def start(self, host: str, port: int, tls: ServedTls | None = None) -> Endpoint:
@@ -140,30 +143,31 @@ class BrokerHttp:
         """
         self._tls = tls
         await self._runner.setup()
+        assert self._runner.server is not None, "it is set up"
+        http = self._host.settings.http
+        self._arrivals = Arrivals(self._runner.server, http)
+        contexts, head_s = None if tls is None else tls.contexts, http.head_timeout_ms / 1000
         try:
-            listened = await self._listen(host, port, None if tls is None else tls.contexts)
+            self._listener = await Listener.open(self._arrivals, host, port, _BACKLOG, contexts, head_s)
         except OSError as error:
-            await self._runner.cleanup()
+            await self.stop()
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise HttpAddressTaken(f"{host}:{port} cannot be listened on: {reason}") from error
-        log.info("http.listening", host=host, port=listened)
-        return Endpoint(host, listened)
-
-    async def _listen(self, host: str, port: int, tls: TlsContexts | None) -> int:
-        if tls is None:
-            await web.TCPSite(self._runner, host, port).start()
-            listened: int = self._runner.addresses[0][1]
-            return listened
-        assert self._runner.server is not None, "it is set up"
-        door = OpenDoor(self._runner.server)
-        self._entrance = await TlsEntrance.open(door, host, port, _BACKLOG, tls, _HANDSHAKE_S)
-        return int(self._entrance.sockets[0].getsockname()[1])
+        log.info("http.listening", host=host, port=self._listener.port)
+        return Endpoint(host, self._listener.port)
 
     async def stop(self) -> None:
         """Answer what is being answered, and close."""
-        if self._entrance is not None:
-            await self._entrance.close()
+        if self._listener is not None:
+            await self._listener.close()
+        if self._arrivals is not None:
+            self._arrivals.close()
         await self._runner.cleanup()
+
+    @property
+    def connections_refused(self) -> int:
+        """Connections that were refused, or closed for others, since it listens."""
+        return 0 if self._arrivals is None else self._arrivals.refused
 
     @web.middleware
     async def _check_certificate(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -176,7 +180,10 @@ class BrokerHttp:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             claims = claims_of(request)
-            request[_RIGHTS] = self._access.rights(claims, permission)
+            rights = request[_RIGHTS] = self._access.rights(claims, permission)
+            connection = connection_of(request)
+            if rights.caller.is_proved and not isinstance(permission, Open) and connection is not None:
+                connection.prove(self._access.owner_of_connection(rights.caller))
             answer = await handler(request)
             if request.method == "GET":
                 # It may have waited for what it tells, and whoever asked may have lost the right meanwhile.
@@ -291,7 +298,7 @@ class BrokerHttp:
         from quorate.broker.http.metrics import render_metrics
 
         left_s = None if self._tls is None else self._tls.own.left_s
-        answer = web.Response(body=render_metrics(self._host, time.time() * 1000, left_s))
+        answer = web.Response(body=render_metrics(self._host, time.time() * 1000, left_s, self.connections_refused))
         answer.headers["Content-Type"] = _METRICS
         return answer
 
@@ -340,4 +347,7 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 def _refused(request: web.Request, error: ApiError) -> web.Response:
     request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
-    return _answer(error_reply(error, request_id), status_of(error))
+    answer = _answer(error_reply(error, request_id), status_of(error))
+    if isinstance(error, NoPlace):
+        answer.force_close()
+    return answer

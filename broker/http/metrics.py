@@ -23,11 +23,17 @@ _NO_DATA = "Rehearsal, no data are moved: "
 class HostCollector(Collector):
     """The metrics of one host, as of now."""
 
-    def __init__(self, host: BrokerHost, wall_ms: float, certificate_left_s: float | None) -> None:
-        """``certificate_left_s``: until the certificate ends that is served with; None: there is none."""
+    def __init__(
+        self, host: BrokerHost, wall_ms: float, certificate_left_s: float | None, connections_refused: int
+    ) -> None:
+        """``certificate_left_s``: until the certificate ends that is served with; None: there is none.
+
+        ``connections_refused``: by its HTTP API, or closed there for others.
+        """
         self._host = host
         self._wall_ms = wall_ms
         self._certificate_left_s = certificate_left_s
+        self._connections_refused = connections_refused
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
@@ -39,6 +45,8 @@ class HostCollector(Collector):
         text = "Until this process's certificate ends, negative when it has; +Inf: it has none."
         left_s = math.inf if self._certificate_left_s is None else self._certificate_left_s
         yield _gauge("certificate_expiry_seconds", text, left_s)
+        text = "HTTP connections refused, or closed for others that asked: there are no more places."
+        yield _counter("http_connections_refused", text, self._connections_refused)
 
     def _loading(self) -> Iterator[Metric]:
         loader = self._host.loader
@@ -137,13 +145,15 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
 
 
-def render_metrics(host: BrokerHost, wall_ms: float, certificate_left_s: float | None = None) -> bytes:
+def render_metrics(
+    host: BrokerHost, wall_ms: float, certificate_left_s: float | None, connections_refused: int
+) -> bytes:
     """One scrape, in Prometheus' text form.
 
-    ``wall_ms``: since 1970; ``certificate_left_s``: as for ``HostCollector``.
+    ``wall_ms``: since 1970; the others: as for ``HostCollector``.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(host, wall_ms, certificate_left_s))
+    registry.register(HostCollector(host, wall_ms, certificate_left_s, connections_refused))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

@@ -11,7 +11,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -35,8 +35,6 @@ _TAKEN_AT_ONCE: Final = 64
 #: The process has as many files open as it may: some are closed before long.
 _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_FILES_S: Final = 1.0
-#: Of one process, where the server behind the door does not count them.
-_HANDSHAKES_MAX: Final = 256
 #: The refusal of a client that shows no certificate where one is wanted.
 NO_CERTIFICATE: Final = "a client certificate is wanted here, and none was shown"
 #: Seconds between two lines of the log about handshakes that came to nothing.
@@ -75,30 +73,6 @@ class Door(Protocol):
 
     def protocol(self, handshake: Handshake) -> asyncio.Protocol:
         """The protocol of a connection whose handshake is through; the place is its own from now on."""
-
-
-class OpenDoor:
-    """Of a server that knows no places: so many handshakes at a time, and then it is the server's affair."""
-
-    def __init__(self, server: Callable[[], asyncio.Protocol]) -> None:
-        """``server`` makes the protocol of a connection."""
-        self._server = server
-        self._waiting: set[Handshake] = set()
-
-    def enter(self, handshake: Handshake) -> bool:
-        """See ``Door``."""
-        if len(self._waiting) >= _HANDSHAKES_MAX:
-            return False
-        self._waiting.add(handshake)
-        return True
-
-    def leave(self, handshake: Handshake) -> None:
-        """See ``Door``."""
-        self._waiting.discard(handshake)
-
-    def protocol(self, handshake: Handshake) -> asyncio.Protocol:
-        """See ``Door``."""
-        return self._server()
 
 
 class TlsEntrance:

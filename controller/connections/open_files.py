@@ -15,25 +15,25 @@ from quorate.metadata_log.spare_descriptors import SpareDescriptors
 log = structlog.get_logger()
 
 #: What a controller opens besides the connections of its HTTP API: the log, checkpoints, other controllers.
-_OTHER_FILES: Final = 512
+OF_A_CONTROLLER: Final = 512
 #: More than the disk work of a controller has open at once.
 _SPARE: Final = 16
 _SECONDS_BETWEEN_WORDS: Final = 10.0
 
 
-def places(wanted: int) -> int:
-    """For how many connections, of so many wanted, this process may open files.
+def places(wanted: int, others: int) -> int:
+    """For how many connections, of so many wanted, this process may open files. ``others``: files besides.
 
     It lets itself open as many as it needs, within what the system allows it. Over the limit it could not open a
-    segment of its log either, and would end: so many are left for everything else.
+    segment of its log either, or a connection of its own: so many are left for everything else.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + _OTHER_FILES
+    needed = wanted + others
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return wanted
     allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    possible = max(allowed - _OTHER_FILES, 1)
+    possible = max(allowed - others, 1)
     if possible < wanted:
         log.warning("http.fewer_connections", connections_max=wanted, possible=possible, why="limit of open files")
     return possible

@@ -10,8 +10,8 @@ from typing import Final
 from aiohttp import web, web_app
 
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.api.tls_entrance import TlsEntrance
 from quorate.controller.connections.framework_connection import mark_answering
+from quorate.controller.connections.listening import IDLE_S, LINGERING_S, Listener
 from quorate.controller.http.app import make_app
 from quorate.controller.http.dispatch import BODIES_KEY
 from quorate.controller.http.express import ExpressLane
@@ -22,11 +22,6 @@ from quorate.metadata_log.local_sockets import LocalSocket, SocketUnusable
 
 #: Connections that may wait to be accepted: all brokers come at once after a failover.
 _BACKLOG: Final = 1_024
-#: For how long the rest of a body that nobody wants is taken and thrown away, so that the answer is read before the
-#: connection is closed.
-_LINGERING_S: Final = 1.0
-#: A connection on which nothing is asked for so long is closed; a little longer than what proxies keep theirs for.
-_IDLE_S: Final = 3_630.0
 
 
 class _LocalListener:
@@ -54,7 +49,7 @@ class HttpServer:
         self,
         runner: web.AppRunner,
         lane: ExpressLane,
-        listener: asyncio.Server | TlsEntrance,
+        listener: Listener,
         at_path: _LocalListener | None,
         grace_s: float,
     ) -> None:
@@ -77,7 +72,7 @@ class HttpServer:
         tls: TlsContexts | None = None,
         wants_certificates: bool = False,
         local: Path | None = None,
-        idle_s: float = _IDLE_S,
+        idle_s: float = IDLE_S,
     ) -> HttpServer:
         """Listen; port 0 takes a free one. Requests under way get ``grace_s`` when the server is closed.
 
@@ -96,7 +91,7 @@ class HttpServer:
             access_log=None,
             shutdown_timeout=grace_s,
             keepalive_timeout=idle_s,
-            lingering_time=_LINGERING_S,
+            lingering_time=LINGERING_S,
             # It would inflate what anybody sends, a thousand times its size, before it is known who sends it.
             auto_decompress=False,
         )
@@ -107,7 +102,8 @@ class HttpServer:
         at_path = None
         try:
             at_path = None if local is None else await _LocalListener.open(lane, local)
-            listener = await _listen(lane, host, port, tls)
+            head_s = node.limits.head_timeout_ms / 1000
+            listener = await Listener.open(lane, host, port, _BACKLOG, tls, head_s)
         except (OSError, SocketUnusable):
             if at_path is not None:
                 at_path.close()
@@ -119,27 +115,16 @@ class HttpServer:
     @property
     def port(self) -> int:
         """The port on which it listens."""
-        port: int = self._listener.sockets[0].getsockname()[1]
-        return port
+        return self._listener.port
 
     async def close(self) -> None:
         """Take no more connections, let requests under way end, close all connections."""
-        if isinstance(self._listener, TlsEntrance):
-            await self._listener.close()
-        else:
-            self._listener.close()
+        await self._listener.close()
         if self._at_path is not None:
             self._at_path.close()
         await self._lane.close(self._grace_s)
         await self._runner.cleanup()
         _forget_ended()
-
-
-async def _listen(lane: ExpressLane, host: str, port: int, tls: TlsContexts | None) -> asyncio.Server | TlsEntrance:
-    if tls is None:
-        return await asyncio.get_running_loop().create_server(lane, host, port, backlog=_BACKLOG)
-    handshake_s = lane.node.limits.head_timeout_ms / 1000
-    return await TlsEntrance.open(lane, host, port, backlog=_BACKLOG, contexts=tls, handshake_s=handshake_s)
 
 
 def _forget_ended() -> None:

@@ -16,7 +16,7 @@ from quorate.controller.api.kept_files import SHARED_SECRET_SETTING, KeptFile, s
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.background.shared import SharedWork
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.connections.open_files import places, spare_descriptors
+from quorate.controller.connections.open_files import OF_A_CONTROLLER, places, spare_descriptors
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import OsRandom, ProcessFaults, new_uuid
 from quorate.controller.engine.loop_scheduler import LoopScheduler
@@ -205,7 +205,7 @@ async def _start(
 
 def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:
     """With what this process has."""
-    api = replace(parts.api, connections_max=places(parts.api.connections_max))
+    api = replace(parts.api, connections_max=places(parts.api.connections_max, OF_A_CONTROLLER))
     return replace(parts, api=api, tls=None if files is None else files.as_client)
 
 

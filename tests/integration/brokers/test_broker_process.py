@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -59,11 +60,15 @@ class BrokerProcess:
 
 
 @asynccontextmanager
-async def broker_process(*arguments: str, **settings: str) -> AsyncIterator[BrokerProcess]:
-    """A broker process; killed at the end if it still runs."""
+async def broker_process(
+    *arguments: str, files_max: int | None = None, **settings: str
+) -> AsyncIterator[BrokerProcess]:
+    """A broker process; killed at the end if it still runs. ``files_max``: that it may have open."""
+    limit = None if files_max is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "quorate.scripts.cli", "broker", *arguments,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, env={**os.environ, **QUICK, **settings},
+        preexec_fn=limit,
     )  # fmt: skip
     running = BrokerProcess(process)
     reader = asyncio.create_task(running.read())

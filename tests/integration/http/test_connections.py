@@ -210,7 +210,7 @@ async def test_connections_of_one_address_are_bounded() -> None:
 def test_process_lets_itself_open_as_many_files_as_its_connections_take_if_it_may(
     soft: int, hard: int, wanted: int, possible: int
 ) -> None:
-    program = f"from quorate.controller.connections.open_files import places; print(places({wanted}))"
+    program = f"from quorate.controller.connections.open_files import places; print(places({wanted}, 512))"
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # noqa: E731
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit)

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 from cryptography import x509
 
-from quorate.controller.api.tls_entrance import OpenDoor, TlsEntrance, certificate_of
+from quorate.controller.api.tls_entrance import Handshake, TlsEntrance, certificate_of
 from quorate.controller.client.connection import Connection, NoAnswer, NotAController, NotSent, Request
 from quorate.controller.client.pending_session import PendingSession
 from quorate.metadata_log.errors import ApiError
@@ -202,15 +202,31 @@ async def test_handshake_has_the_time_of_a_head() -> None:
             client.close()
 
 
-async def test_handshake_has_its_time_where_nobody_counts_connections() -> None:
-    """As in broker processes: nothing but the entrance itself ends it there."""
-    door = OpenDoor(asyncio.Protocol)
+class PatientDoor:
+    """Ends nothing by itself."""
+
+    def __init__(self) -> None:
+        self.waiting: set[Handshake] = set()
+
+    def enter(self, handshake: Handshake) -> bool:
+        self.waiting.add(handshake)
+        return True
+
+    def leave(self, handshake: Handshake) -> None:
+        self.waiting.discard(handshake)
+
+    def protocol(self, handshake: Handshake) -> asyncio.Protocol:
+        return asyncio.Protocol()
+
+
+async def test_handshake_has_its_time_where_nobody_else_ends_it() -> None:
+    door = PatientDoor()
     entrance = await TlsEntrance.open(door, HOST, 0, 16, lambda: server_context(issued(OURS, HOST)), HEAD_MS / 1_000)
     try:
         silent = await Client.open_port(entrance.sockets[0].getsockname()[1])
         assert await silent.is_closed()
         silent.close()
-        assert not door._waiting
+        assert not door.waiting
     finally:
         await entrance.close()
 
@@ -259,7 +275,7 @@ async def refused_now(on: Stage) -> str:
         test_plain_http_is_told_to_speak_tls_and_tls_to_speak_plain_http,
         test_client_without_the_certificate_that_is_wanted_is_told_so,
         test_handshake_has_the_time_of_a_head,
-        test_handshake_has_its_time_where_nobody_counts_connections,
+        test_handshake_has_its_time_where_nobody_else_ends_it,
         test_handshakes_are_strangers_that_give_up_their_places,
         test_changed_certificate_is_for_new_connections,
     ],
