@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.regular_files import reading
 
 #: 128 bits as hexadecimal digits.
 SECRET_CHARS_MIN: Final = 32
@@ -40,14 +41,14 @@ def secret_problem(secret: bytes) -> str | None:
 
 
 def read_private(file: Path | str, setting: str, bytes_max: int) -> bytes:
-    """All of the file that a setting names.
+    """All of the file that a setting names. What it names may have become a pipe or a device: nobody waits for one.
 
     Raises:
-        InvalidSettings: it cannot be read, others than its owner may use it, or it has more than ``bytes_max``.
+        InvalidSettings: it cannot be read, is no regular file, has more than ``bytes_max``, or others may use it.
     """
     file = Path(file)
     try:
-        with file.open("rb") as opened:
+        with reading(str(file)) as opened:
             if (said := exposure(file, os.fstat(opened.fileno()))) is not None:
                 raise InvalidSettings(f"{setting} {file} {said}")
             data = opened.read(bytes_max + 1)

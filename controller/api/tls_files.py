@@ -7,6 +7,7 @@ Nobody who is connected is disturbed: each handshake takes the context of its mo
 from __future__ import annotations
 
 import ssl
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -241,7 +242,7 @@ class TlsFiles:
         """As they are now.
 
         Raises:
-            InvalidTlsFiles: one is not there, too large, or a key that others may read.
+            InvalidTlsFiles: one is not there, no regular file, too large, or a key that others may read.
         """
         found = []
         for path in self._paths.all:
@@ -249,6 +250,8 @@ class TlsFiles:
                 status = path.stat()
             except OSError as error:
                 raise InvalidTlsFiles(f"{path} cannot be read: {error.strerror or error}") from error
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidTlsFiles(f"{path} is no regular file: nobody waits for a pipe or a device")
             if status.st_size > _FILE_BYTES_MAX:
                 raise InvalidTlsFiles(f"{path} has {status.st_size} bytes: at most {_FILE_BYTES_MAX} are read")
             if path == self._paths.key_file and (said := exposure(path, status)) is not None:

@@ -15,6 +15,7 @@ import structlog
 from quorate.controller.api.kept_files import KeptFile
 from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX, NO_KEY, InvalidJwks, IssuerKeys
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.regular_files import reading
 
 log = structlog.get_logger()
 
@@ -161,7 +162,7 @@ class KeysAddress:
 
 def _read(path: Path) -> IssuerKeys:
     try:
-        with path.open("rb") as opened:
+        with reading(str(path)) as opened:
             keys = IssuerKeys.parse(opened.read(JWKS_BYTES_MAX + 1))
         if not keys:
             raise InvalidJwks(NO_KEY)

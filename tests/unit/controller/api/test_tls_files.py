@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,10 @@ from tests.integration.made_certificates import authority, issued, written
 
 OURS, FOREIGN = authority(), authority("foreign")
 HOST = "127.0.0.1"
+
+
+#: Whoever waits for a pipe's other end does so for ever.
+pytestmark = pytest.mark.timeout(30)
 
 
 class Clock:
@@ -47,6 +52,11 @@ def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
         (issued(OURS, HOST), lambda at: (at / "key.pem").unlink(), "key.pem cannot be read: No such file or directory"),
         (issued(OURS, HOST), lambda at: (at / "ca.pem").write_text("x" * 1_048_577), "ca.pem has 1048577 bytes"),
         (issued(OURS, HOST), lambda at: (at / "ca.pem").write_text("no PEM"), "ca.pem"),
+        (
+            issued(OURS, HOST),
+            lambda at: ((at / "ca.pem").unlink(), os.mkfifo(at / "ca.pem")),
+            "ca.pem is no regular file",
+        ),
         (issued(OURS, HOST), lambda at: (at / "cert.pem").write_text("no PEM"), "cert.pem"),
         (
             issued(OURS, HOST),
@@ -54,7 +64,7 @@ def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
             "the key is not that of the certificate",
         ),
     ],
-    ids=["expired", "another CA", "open key", "no key", "huge", "no CA", "no certificate", "another key"],
+    ids=["expired", "another CA", "open key", "no key", "huge", "no CA", "a pipe", "no certificate", "another key"],
 )
 def test_what_cannot_be_used_is_refused_by_name(
     tmp_path: Path, certificate: KeyPair, damage: Callable[[Path], object], says: str

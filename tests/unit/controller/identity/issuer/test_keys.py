@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -176,6 +177,13 @@ def test_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path, content: by
         KeysFile(file)
     file.write_bytes(RIGHT)
     assert len(KeysFile(file)()) == 3
+
+
+@pytest.mark.timeout(10)  # whoever waits for a pipe's other end does so for ever
+def test_pipe_is_no_key_set(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "keys")
+    with pytest.raises(InvalidSettings, match=r"jwks_file .* cannot be read: is no regular file"):
+        KeysFile(tmp_path / "keys")
 
 
 def test_ca_file_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
