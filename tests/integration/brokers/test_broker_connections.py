@@ -10,7 +10,7 @@ import pytest
 
 from quorate.broker.settings import BrokerHttpSettings
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
-from tests.integration.brokers.test_broker_process import broker_process, ready
+from tests.integration.brokers.test_broker_process import bounded_broker_process, ready
 from tests.integration.brokers.test_broker_tls import OURS, tls_settings
 from tests.integration.http.test_express import Client
 from tests.integration.http_stage import Stage
@@ -117,7 +117,7 @@ async def test_strangers_do_not_keep_a_process_that_may_open_few_files_from_its_
     """They hold all that they can when its connections break: it makes new ones, and its broker is not fenced."""
     async with (
         stage_with_short_sessions() as on,
-        broker_process("--ids", "1", "--controllers", on.urls[0], files_max=FILES) as process,
+        bounded_broker_process(FILES, "--ids", "1", "--controllers", on.urls[0]) as process,
     ):
         await ready(on, 1)
         port = (await process.said("http.listening"))["port"]
@@ -134,8 +134,8 @@ async def test_strangers_do_not_keep_a_process_that_may_open_few_files_from_its_
         assert len(os.listdir(open_files)) < FILES / 2
         server = on.members[1]._server
         assert server is not None
-        for connection in (*server._lane.connections, *server._lane.gate.handed_over):
-            connection.close()
+        for transport in [one.transport for one in server._lane.connections | server._lane.gate.handed_over]:
+            transport.close()
         before = heartbeats(on)
 
         async def goes_on() -> bool:

@@ -9,7 +9,7 @@ import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import aiohttp
 
@@ -59,11 +59,16 @@ class BrokerProcess:
             return await self.process.wait()
 
 
+def broker_process(*arguments: str, **settings: str) -> AbstractAsyncContextManager[BrokerProcess]:
+    """A broker process; killed at the end if it still runs."""
+    return bounded_broker_process(None, *arguments, **settings)
+
+
 @asynccontextmanager
-async def broker_process(
-    *arguments: str, files_max: int | None = None, **settings: str
+async def bounded_broker_process(
+    files_max: int | None, /, *arguments: str, **settings: str
 ) -> AsyncIterator[BrokerProcess]:
-    """A broker process; killed at the end if it still runs. ``files_max``: that it may have open."""
+    """The same of one that may have so many files open; None: as many as this one."""
     limit = None if files_max is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "quorate.scripts.cli", "broker", *arguments,

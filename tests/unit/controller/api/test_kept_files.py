@@ -63,4 +63,4 @@ def test_file_that_became_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path, b
     path.unlink()
     written(path, NEW)
     now += 1.0
-    assert (kept(), kept.trouble) == ((NEW,), None)
+    assert kept() == (NEW,)

@@ -39,6 +39,11 @@ def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
     assert files.expires_at == int(ends.timestamp())
 
 
+def _becomes_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 @pytest.mark.parametrize(
     ("certificate", "damage", "says"),
     [
@@ -54,7 +59,7 @@ def test_end_of_the_certificate_is_known(tmp_path: Path) -> None:
         (issued(OURS, HOST), lambda at: (at / "ca.pem").write_text("no PEM"), "ca.pem"),
         (
             issued(OURS, HOST),
-            lambda at: ((at / "ca.pem").unlink(), os.mkfifo(at / "ca.pem")),
+            lambda at: _becomes_a_pipe(at / "ca.pem"),
             "ca.pem is no regular file",
         ),
         (issued(OURS, HOST), lambda at: (at / "cert.pem").write_text("no PEM"), "cert.pem"),
