@@ -20,6 +20,7 @@ IMPURE = frozenset({
 SHELLS = {
     "quorate.broker.directory_assignments": "asks the controller to note directories, in tasks of its own",
     "quorate.broker.host": "starts and stops all that one process plays",
+    "quorate.broker.http.arrivals": "connections",
     "quorate.broker.http.certificate": "looks now and then, and warns in the log",
     "quorate.broker.http.http_api": "the process's own HTTP edge",
     "quorate.broker.http.requests": "the process's own HTTP edge",
