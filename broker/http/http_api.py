@@ -58,7 +58,7 @@ from quorate.controller.api.resources import DigestReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, peer_certificate
 from quorate.controller.connections.framework_connection import connection_of, mark_answering
-from quorate.controller.connections.listening import IDLE_S, LINGERING_S, Listener
+from quorate.controller.connections.listening import IDLE_S, LINGERING_S, ListeningPort
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.permissions.permission import Open, Permission
 from quorate.controller.permissions.rights import Rights
@@ -99,7 +99,7 @@ class BrokerHttp:
         self._host = host
         self._access = access
         self._tls: ServedTls | None = None
-        self._listener: Listener | None = None
+        self._listener: ListeningPort | None = None
         self._arrivals: Arrivals | None = None
         self._digests = host.digests
         app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
@@ -148,7 +148,7 @@ class BrokerHttp:
         self._arrivals = Arrivals(self._runner.server, http)
         contexts, head_s = None if tls is None else tls.contexts, http.head_timeout_ms / 1000
         try:
-            self._listener = await Listener.open(self._arrivals, host, port, _BACKLOG, contexts, head_s)
+            self._listener = await ListeningPort.open(self._arrivals, host, port, _BACKLOG, contexts, head_s)
         except OSError as error:
             await self.stop()
             reason = os.strerror(error.errno) if error.errno else str(error)

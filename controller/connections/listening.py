@@ -21,7 +21,7 @@ class ConnectionServer(Door, Protocol):
     def __call__(self) -> asyncio.Protocol: ...
 
 
-class Listener:
+class ListeningPort:
     """Takes connections until it is closed."""
 
     def __init__(self, listening: asyncio.Server | TlsEntrance) -> None:
@@ -31,7 +31,7 @@ class Listener:
     @classmethod
     async def open(
         cls, server: ConnectionServer, host: str, port: int, backlog: int, tls: TlsContexts | None, handshake_s: float
-    ) -> Listener:
+    ) -> ListeningPort:
         """Listen; port 0 takes a free one. ``tls``: None: none is spoken.
 
         Raises:

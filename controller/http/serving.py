@@ -11,7 +11,7 @@ from aiohttp import web, web_app
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.connections.framework_connection import mark_answering
-from quorate.controller.connections.listening import IDLE_S, LINGERING_S, Listener
+from quorate.controller.connections.listening import IDLE_S, LINGERING_S, ListeningPort
 from quorate.controller.http.app import make_app
 from quorate.controller.http.dispatch import BODIES_KEY
 from quorate.controller.http.express import ExpressLane
@@ -49,7 +49,7 @@ class HttpServer:
         self,
         runner: web.AppRunner,
         lane: ExpressLane,
-        listener: Listener,
+        listener: ListeningPort,
         at_path: _LocalListener | None,
         grace_s: float,
     ) -> None:
@@ -103,7 +103,7 @@ class HttpServer:
         try:
             at_path = None if local is None else await _LocalListener.open(lane, local)
             head_s = node.limits.head_timeout_ms / 1000
-            listener = await Listener.open(lane, host, port, _BACKLOG, tls, head_s)
+            listener = await ListeningPort.open(lane, host, port, _BACKLOG, tls, head_s)
         except (OSError, SocketUnusable):
             if at_path is not None:
                 at_path.close()
