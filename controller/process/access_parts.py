@@ -135,7 +135,7 @@ def _issuer_keys(jwt: JwtSettings) -> KeysFile | KeysAddress | None:
 def _jwt_tokens(jwt: JwtSettings, keys: KeysFile | KeysAddress) -> JwtTokens:
     assert jwt.issuer is not None, "the settings ask for it"
     assert jwt.audience is not None, "the settings ask for it"
-    rules = JwtRules(jwt.issuer, jwt.audience, jwt.algorithms, jwt.principal_claim, jwt.clock_skew_ms)
+    rules = JwtRules(jwt.issuer, jwt.audience, jwt.algorithms, jwt.principal_claim, jwt.prefix, jwt.clock_skew_ms)
     return JwtTokens(rules, keys, _wall_ms)
 
 

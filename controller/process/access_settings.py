@@ -7,9 +7,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from quorate.controller.decisions.origin import check_principal
 from quorate.controller.identity.setting_types import MappingRules, NamedUids, Principals
 from quorate.controller.principals.mapping_rules import DEFAULT_RULES
 from quorate.controller.process.setting_group import Group
+from quorate.metadata_log.errors import ApiError
 
 _Text = Annotated[str, Field(min_length=1, max_length=2_048)]
 _Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
@@ -36,7 +38,10 @@ class JwtSettings(Group):
     algorithms: Annotated[tuple[_Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
     """Of signatures. None is by a secret, and none is no signature."""
     principal_claim: _Text = "sub"
-    """The claim that is the name of the `User` (sasl.oauthbearer.sub.claim.name)."""
+    """The claim that is the name of the `User`, behind `principal_prefix` (sasl.oauthbearer.sub.claim.name)."""
+    principal_prefix: Annotated[str, Field(max_length=200)] | None = None
+    """The beginning of that name, so that no subject is anybody whom passwords, certificates or files make; unset:
+    `issuer` and `#`. Kafka has none, which is `""`: then the issuer says who each user is, super users too."""
     clock_skew_ms: int = Field(default=30_000, ge=0, le=300_000)
     """So far the clocks of issuer and controllers may be apart (sasl.oauthbearer.clock.skew.seconds)."""
 
@@ -51,7 +56,16 @@ class JwtSettings(Group):
         for_url = sorted(self.model_fields_set & {"jwks_ca_file", "jwks_kept_ms"})
         if for_url and self.jwks_url is None:
             raise ValueError(f"{' and '.join(for_url)}: for jwks_url alone")
+        try:
+            check_principal(f"User:{self.prefix}x")
+        except ApiError as error:
+            raise ValueError(f"issuer, or principal_prefix, begins no name: {error.message}") from None
         return self
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of all names of users."""
+        return f"{self.issuer}#" if self.principal_prefix is None else self.principal_prefix
 
 
 class AccessSettings(Group):

@@ -39,8 +39,9 @@ class JwtRules:
     audience: str
     #: Of ``key_sets.JWT_ALGORITHMS``.
     algorithms: tuple[str, ...]
-    #: The claim that is the user's name.
+    #: The claim that is the user's name, and what stands before it there.
     principal_claim: str
+    principal_prefix: str
     #: Clocks may be so far apart, in milliseconds.
     clock_skew_ms: int
 
@@ -89,7 +90,7 @@ class JwtTokens:
         try:
             claims = self._believed(token)
             ends_ms = int(claims["exp"] * 1000) + self._rules.clock_skew_ms
-            principal = check_principal(f"User:{claims[self._rules.principal_claim]}")
+            principal = check_principal(f"User:{self._rules.principal_prefix}{claims[self._rules.principal_claim]}")
         except (jwt.PyJWTError, ApiError, WrongJwt) as error:
             raise NoAccess(401, _TOLD, f"a JWT: {error}") from None
         self._first_end_ms = min(self._first_end_ms, ends_ms)
@@ -126,6 +127,6 @@ class JwtTokens:
                 raise WrongJwt(f"its {name} is no number of seconds since 1970, before the year 10000")
             if now_s >= at + skew_s if name == "exp" else now_s < at - skew_s:
                 raise WrongJwt(f"its {name} is {abs(now_s - at):.0f} s {'ago' if name == 'exp' else 'ahead'}")
-        if not isinstance(claims[rules.principal_claim], str):
-            raise WrongJwt(f"its {rules.principal_claim} is no text")
+        if not isinstance(claims[rules.principal_claim], str) or not claims[rules.principal_claim]:
+            raise WrongJwt(f"its {rules.principal_claim} is no text, or an empty one")
         return claims

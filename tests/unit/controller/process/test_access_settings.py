@@ -160,6 +160,14 @@ JWT = ('access.jwt.issuer="https://issuer"', 'access.jwt.audience="quorate"')
         ((*JWT, 'access.jwt.jwks_url="http://issuer/keys"'), "jwks_url"),
         ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_ca_file=b"), "jwks_ca_file: for jwks_url alone"),
         ((*JWT, "access.jwt.jwks_file=a", "access.jwt.jwks_kept_ms=60000"), "jwks_kept_ms: for jwks_url alone"),
+        (
+            (*JWT, "access.jwt.jwks_file=a", 'access.jwt.principal_prefix="ä"'),
+            "begins no name: a principal is Type:name",
+        ),
+        (
+            (*JWT, "access.jwt.jwks_file=a", f'access.jwt.issuer="{"a" * 256}"'),
+            "begins no name: a principal has at most",
+        ),
         ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["HS256"]'), "algorithms"),
         ((*JWT, "access.jwt.jwks_file=a", 'access.jwt.algorithms=["none"]'), "algorithms"),
     ],
@@ -171,13 +179,14 @@ def test_settings_of_an_issuer_that_do_not_go_together_are_refused(
         load(tmp_path, FILE + ACL, *overrides)
 
 
-def test_token_of_the_issuer_in_the_settings_is_its_subject(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("more", "name"), [((), "https://issuer#ana"), (('access.jwt.principal_prefix=""',), "ana")])
+def test_token_of_the_issuer_in_the_settings_is_its_subject(tmp_path: Path, more: tuple[str, ...], name: str) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"keys": KEYS}))
-    settings = load(tmp_path, FILE + ACL, *JWT, f'access.jwt.jwks_file="{keys}"')
+    settings = load(tmp_path, FILE + ACL, *JWT, f'access.jwt.jwks_file="{keys}"', *more)
     parts = access_parts(settings, "cluster", lambda: (b"s" * 32,), None)
     now_s = int(time.time())
-    ana = Identity("User:ana", "jwt", ends_ms=(now_s + 60) * 1000 + settings.access.jwt.clock_skew_ms)
+    ana = Identity(f"User:{name}", "jwt", ends_ms=(now_s + 60) * 1000 + settings.access.jwt.clock_skew_ms)
     for exp, found in ((now_s + 60, ana), (now_s - 60, None)):
         claims = RequestClaims("GET", "/v1/topics", "10.0.0.1", {"authorization": f"Bearer {signed(exp=exp)}"})
         if found is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jwt
@@ -15,7 +16,7 @@ from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX, JWKS_KEYS_MAX, InvalidJwks, IssuerKeys
 from quorate.controller.identity.issuer.tokens import JWT_CHARS_MAX, SECONDS_MAX, JwtRules, JwtTokens
 
-RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", 30_000)
+RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", "https://issuer#", 30_000)
 NOW_S = 1_700_000_000
 RSA, EC = rsa.generate_private_key(65_537, 2_048), ec.generate_private_key(ec.SECP256R1())
 PUBLIC_PEM = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -31,7 +32,7 @@ def public(key: Any, kid: str, **more: str) -> dict[str, Any]:
 
 
 #: Until the token's end, by the clock that may be furthest behind.
-ANA = Identity("User:ana", "jwt", ends_ms=(NOW_S + 60) * 1000 + RULES.clock_skew_ms)
+ANA = Identity("User:https://issuer#ana", "jwt", ends_ms=(NOW_S + 60) * 1000 + RULES.clock_skew_ms)
 
 KEYS = [
     public(RSA, "r", alg="RS256"),
@@ -109,9 +110,10 @@ def test_right_token_is_its_subject(token: str) -> None:
         (signed(iat=NOW_S + 31), "its iat is 31 s ahead"),
         (signed(exp="soon"), "exp"),
         (signed(sub="a" * 300), "256 characters"),
-        (signed(sub=""), "Type:name"),
+        (signed(sub=""), "its sub is no text, or an empty one"),
+        (signed(sub="ana "), "Type:name"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str) -> None:
     assert says in Stage().why_not(token)
@@ -123,6 +125,17 @@ def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str)
 )
 def test_time_that_is_none_is_refused_and_no_calculation_fails_on_it(claim: str, at: Any) -> None:
     assert f"its {claim} is no number of seconds" in Stage().why_not(signed(**{claim: at}))
+
+
+@pytest.mark.parametrize("sub", ["admin", "CN=admin,O=x", "uid-0", "ANONYMOUS", "Controller:1"])
+def test_subject_is_nobody_of_another_kind_unless_the_settings_say_so(sub: str) -> None:
+    stage = Stage()
+    found = stage.tokens.find(signed(sub=sub))
+    assert found is not None
+    assert found.principal == f"User:https://issuer#{sub}"
+    plain = JwtTokens(replace(RULES, principal_prefix=""), stage.source, lambda: NOW_S * 1000).find(signed(sub=sub))
+    assert plain is not None
+    assert plain.principal == f"User:{sub}"
 
 
 def test_changed_token_is_nobodys() -> None:
