@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,7 @@ _CODES: Final[tuple[CauseCode, ...]] = (
     "DIRECTORY_OFFLINE",
     "NOT_CAUGHT_UP",
 )
+_ABSENT: Final[frozenset[CauseCode]] = frozenset({"BROKER_UNKNOWN", "BROKER_DOWN", "BROKER_LEAVING"})
 
 
 def missing_leaders(columns: PartitionColumns, *, elects_last_known: bool) -> Masks:
@@ -38,8 +40,13 @@ def missing_replicas(columns: PartitionColumns) -> Masks:
     return columns.replicas & ~(columns.isr | columns.adding)
 
 
-def causes_of(image: MetadataImage, columns: PartitionColumns, missing: Masks) -> list[ExplainedCause]:
-    """For each broker with slots in ``missing`` why it is, and in how many of the partitions; most of them first."""
+def causes_of(
+    image: MetadataImage, columns: PartitionColumns, missing: Masks, since_ms: Mapping[int, int]
+) -> list[ExplainedCause]:
+    """For each broker with slots in ``missing`` why it is, and in how many of the partitions; most of them first.
+
+    ``since_ms``: when each broker that is absent came to be so, where that is known, in milliseconds since 1970.
+    """
     brokers = image.cluster.brokers
     online = broker_columns(image).online.replicas(columns)
     is_online = slots_of(online, columns.width)
@@ -55,7 +62,15 @@ def causes_of(image: MetadataImage, columns: PartitionColumns, missing: Masks) -
     )
     kinds, counts = np.unique(np.stack([reasons, ids]), axis=1, return_counts=True)
     found = zip(*kinds.tolist(), counts.tolist(), strict=True) if len(ids) else ()
-    causes = [ExplainedCause(code=_CODES[kind], broker=broker, partitions=count) for kind, broker, count in found]
+    causes = [
+        ExplainedCause(
+            code=(code := _CODES[kind]),
+            broker=broker,
+            partitions=count,
+            since_ms=since_ms.get(broker) if code in _ABSENT else None,
+        )
+        for kind, broker, count in found
+    ]
     return sorted(causes, key=lambda cause: (-cause.partitions, cause.broker))
 
 

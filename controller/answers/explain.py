@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -54,8 +55,15 @@ def subject_rows(
     return rows
 
 
-def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: int) -> ExplainReply:
-    """All that is wrong with these partitions. ``limit``: partitions that each symptom names at most."""
+def explain(
+    image: MetadataImage, config: ControllerConfig, rows: Rows, limit: int, since_ms: Mapping[int, int]
+) -> ExplainReply:
+    """All that is wrong with these partitions.
+
+    Args:
+        limit: partitions that each symptom names at most.
+        since_ms: when each broker that is absent came to be so, where that is known, in milliseconds since 1970.
+    """
     symptoms = []
     leaders: list[ExplainedCause] = []
     offline = np.empty(0, np.int64)
@@ -64,7 +72,7 @@ def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: i
         hit = np.intersect1d(in_it, rows, assume_unique=True)
         if not len(hit):
             continue
-        causes = _causes(image, config, condition, hit)
+        causes = _causes(image, config, condition, hit, since_ms)
         if condition == "offline":
             offline, leaders = hit, causes
         symptoms.append(
@@ -81,7 +89,7 @@ def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: i
     remedies = []
     if symptoms:
         columns = image.partitions.gather(rows)
-        replicas = causes_of(image, columns, columns.replicas & ~columns.isr)
+        replicas = causes_of(image, columns, columns.replicas & ~columns.isr, since_ms)
         remedies = remedies_for(image, config, offline, leaders, replicas)
     return ExplainReply(
         state_offset=image.provenance.end_offset,
@@ -92,7 +100,9 @@ def explain(image: MetadataImage, config: ControllerConfig, rows: Rows, limit: i
     )
 
 
-def _causes(image: MetadataImage, config: ControllerConfig, condition: Condition, rows: Rows) -> list[ExplainedCause]:
+def _causes(
+    image: MetadataImage, config: ControllerConfig, condition: Condition, rows: Rows, since_ms: Mapping[int, int]
+) -> list[ExplainedCause]:
     columns = image.partitions.gather(rows)
     match condition:
         case "offline":
@@ -101,4 +111,4 @@ def _causes(image: MetadataImage, config: ControllerConfig, condition: Condition
             missing = columns.adding & ~columns.isr
         case _:
             missing = missing_replicas(columns)
-    return causes_of(image, columns, missing)
+    return causes_of(image, columns, missing, since_ms)

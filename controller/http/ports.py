@@ -19,6 +19,7 @@ from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.operations import Operations
 from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.reads.answer_turns import AnswerTurns
+from quorate.controller.reads.broker_absences import BrokerAbsences
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
@@ -209,6 +210,7 @@ class Node:
     limits: NodeLimits
     #: What its decisions depend on, and so its answers.
     config: ControllerConfig
+    absences: BrokerAbsences
     states: CountedStates = field(default_factory=CountedStates)
     turns: AnswerTurns = field(default_factory=AnswerTurns)
     audit: AuditReading = field(default_factory=AuditReading)

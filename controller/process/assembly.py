@@ -37,6 +37,7 @@ from quorate.controller.process.digest_watch import ControllerDigestWatch
 from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFaults, NodeFounding, RunningQuorum, ServedCluster
 from quorate.controller.protocol.brokers import Listener
+from quorate.controller.reads.broker_absences import LogAbsences
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
@@ -214,6 +215,7 @@ def _node(
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
         config=parts.config,
+        absences=LogAbsences(history),
         access=parts.access.over(lambda: controller.stable),
         tls=parts.tls,
         audit=audit,

@@ -18,6 +18,7 @@ from quorate.controller.operations.active_role import ActiveRole
 from quorate.controller.operations.operations import Operations
 from quorate.controller.operations.read_only_controller import still_controller
 from quorate.controller.process.settings_parts import default_parts
+from quorate.controller.reads.broker_absences import BrokerAbsences
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
@@ -33,7 +34,7 @@ from quorate.snapshots.image.image import MetadataImage
 _NOBODY: Final = -1
 
 
-def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Node:
+def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, absences: BrokerAbsences) -> Node:
     """A node that answers reads of an image that is no node's. What only settings know is as by default.
 
     ``leader_id``: of the image's epoch, by the log; None: not known.
@@ -63,6 +64,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None) -> Nod
         digests=StateDigests(nothing, DigestMemory(), Unpaced()),
         limits=parts.api,
         config=config,
+        absences=absences,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -16,11 +17,14 @@ from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Call, Route
 from quorate.controller.permissions.rights import ALL_RIGHTS
 from quorate.controller.process.image_node import node_of
+from quorate.controller.reads.absences import Absences
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode, StorageError
 from quorate.scripts.terminal.passed_over import load_image_and_say
+from quorate.snapshots.checkpoints.loading import batches_from_start
 from quorate.snapshots.checkpoints.moments import parse_moment
+from quorate.snapshots.errors import ImageNotAvailable
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
@@ -54,7 +58,7 @@ class FileAnswers:
             moment = None if self._at is None else parse_moment(self._at)
             image, _ = load_image_and_say(self._path, moment)
             leader_id = leader_in_files(self._path, image.provenance.epoch)
-            self._node = node_of(image, _cluster_id(self._path), leader_id)
+            self._node = node_of(image, _cluster_id(self._path), leader_id, _FileAbsences(self._path))
         return self._node
 
 
@@ -67,6 +71,24 @@ def _route_of(request: Request) -> tuple[Route, dict[str, str]]:
                 return route, {name: unquote(text) for name, text in match.groupdict().items()}
     message = f"{request.method} {request.path} is for running controllers, not for files"
     raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+class _FileAbsences:
+    """``BrokerAbsences`` of files."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def at(self, end_offset: int) -> Mapping[int, int]:
+        absences = Absences()
+        try:
+            for batch in batches_from_start(self._path)[1]:
+                if batch.header.base_offset >= end_offset:
+                    break
+                absences.take_batches(batch.data, end_offset)
+        except (ImageNotAvailable, StorageError):
+            return {}  # the state came from a checkpoint, and no log that leads up to it is whole
+        return absences.since_ms
 
 
 def _cluster_id(path: Path) -> str:

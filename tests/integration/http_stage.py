@@ -30,6 +30,7 @@ from quorate.controller.identity.shared_secret import SharedSecretAuthentication
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.access_parts import AccessParts
 from quorate.controller.process.composition import Machine, compose
+from quorate.controller.reads.broker_absences import LogAbsences
 from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
@@ -271,6 +272,7 @@ class Member:
             digests=self.digests,
             limits=limits,
             config=self.role.config,
+            absences=LogAbsences(history),
             access=access.over(lambda: self.controller.stable),
         )
         self.controller.on_stable = self._moved

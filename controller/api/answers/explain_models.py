@@ -61,6 +61,9 @@ class ExplainedCause(HttpModel):
     broker: int
     partitions: int
     """Partitions with this symptom in which its replica is missed. One partition may miss several."""
+    since_ms: int | None
+    """When the broker came to be fenced, to shut down or to be unregistered, in milliseconds since 1970; null where the
+    log that is left does not tell, and of a broker that runs."""
 
 
 class ExplainedSymptom(HttpModel):

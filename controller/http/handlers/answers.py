@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -94,9 +95,12 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
 
 async def explained(call: Call, parameters: ExplainParameters, body: Nothing) -> ExplainReply:
     image, config = call.node.controller.stable, call.node.config
-    return await asyncio.to_thread(_explanation, image, config, parameters)
+    since_ms = await call.node.absences.at(image.provenance.end_offset)
+    return await asyncio.to_thread(_explanation, image, config, parameters, since_ms)
 
 
-def _explanation(image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters) -> ExplainReply:
+def _explanation(
+    image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters, since_ms: Mapping[int, int]
+) -> ExplainReply:
     rows = subject_rows(image, parameters.topic, parameters.partition, parameters.broker)
-    return explain(image, config, rows, parameters.limit)
+    return explain(image, config, rows, parameters.limit, since_ms)

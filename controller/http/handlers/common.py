@@ -82,7 +82,8 @@ async def get_status(call: Call, parameters: StatusParameters, body: Nothing) ->
     verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults())
     explanation = None
     if parameters.explain and any(reason.partitions for reason in reasons):
-        explanation = await asyncio.to_thread(explain, image, node.config, image.partitions.all_rows(), 0)
+        since_ms = await node.absences.at(image.provenance.end_offset)
+        explanation = await asyncio.to_thread(explain, image, node.config, image.partitions.all_rows(), 0, since_ms)
     return StatusReply(
         verdict=verdict,
         reasons=reasons,

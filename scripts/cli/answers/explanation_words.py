@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.controller.api.answers.explain_models import ExplainedCause, ExplainReply
-from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.output import counted, format_time
 
 _WHY: Final = {
     "BROKER_DOWN": "is down",
@@ -41,4 +41,5 @@ def explanation_lines(reply: ExplainReply) -> Iterator[str]:
 
 def cause_words(cause: ExplainedCause) -> str:
     """One broker, why its replicas are missing, and in how many partitions."""
-    return f"broker {cause.broker} {_WHY[cause.code]}: {counted(cause.partitions, 'partition')}"
+    since = "" if cause.since_ms is None else f" since {format_time(cause.since_ms)}"
+    return f"broker {cause.broker} {_WHY[cause.code]}{since}: {counted(cause.partitions, 'partition')}"

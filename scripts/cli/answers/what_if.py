@@ -47,7 +47,7 @@ def _lines(reply: WhatIfReply) -> Iterator[str]:
     yield from columns(rows)
     yield from doubtful_elections(after.elections)
     for reason in after.reasons:
-        yield f"- {reason}"
+        yield f"- {reason.message}"
 
 
 def _numbers(before: StatusReply, after: StatusReply) -> Iterator[tuple[str, str, str]]:

@@ -56,7 +56,8 @@ async def test_one_topic_and_one_partition_are_explained_by_themselves() -> None
     shown = await alone("explain", "partition", "single.replica-1", "--from", M2)
     assert shown.code == exit_codes.REFUSED
     assert shown.out.startswith("1 partition is without a leader")
-    assert "    because broker 14 is down: 1 partition\n    single.replica-1\n" in shown.out
+    assert "    because broker 14 is down since 2026-11-21T00:14:53.807+00:00: 1 partition\n" in shown.out
+    assert "\n    single.replica-1\n" in shown.out
     assert "   1. start broker 14: 1 partition is led again (1 by their last known leader" in shown.out
     healthy = await alone("explain", "partition", "single.replica-0", "--from", M2)
     assert (healthy.code, healthy.out) == (exit_codes.DONE, "Nothing is wrong with 1 partition.\n")
@@ -80,6 +81,11 @@ async def test_running_controllers_explain_what_nobody_but_an_operator_can_mend(
         reply = json.loads((await user.run("explain", "broker", "12", "--json")).out)
         assert causes(reply["symptoms"][0]) == [("BROKER_UNKNOWN", 12, 1)]
         assert [(one["code"], one["broker"]) for one in reply["remedies"]] == [("REASSIGN", 12)]
+        steps = [json.loads(line) for line in (await user.run("history", "broker", "12", "--json")).out.splitlines()]
+        assert reply["symptoms"][0]["causes"][0]["since_ms"] == steps[-1]["time_ms"]
+        before = await user.run("explain", "--at", str(steps[-1]["base_offset"]), "--json")
+        (cause,) = json.loads(before.out)["symptoms"][0]["causes"]
+        assert (cause["code"], cause["since_ms"]) == ("NOT_CAUGHT_UP", None), "it was registered still"
 
 
 async def test_topic_without_anybody_in_sync_may_be_led_uncleanly_as_a_last_resort() -> None:

@@ -16,8 +16,8 @@ async def test_status_of_lost_brokers_tells_which_explain_what_and_what_to_do(ka
     place = lines.index("- 782 partitions of 3061 without a leader")
     assert lines[place + 1 : place + 4] == [
         "65 topics, 25.5% of the partitions",
-        "because broker 13 is down: 781 partitions",
-        "because broker 14 is down: 2 partitions",
+        "because broker 13 is down since 2026-11-21T00:15:13.059+00:00: 781 partitions",
+        "because broker 14 is down since 2026-11-21T00:14:53.807+00:00: 2 partitions",
     ]
     to_do = lines[lines.index("To do:") + 1 :]
     assert to_do[0].startswith("start broker 13: 780 partitions are led again")

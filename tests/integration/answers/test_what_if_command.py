@@ -53,7 +53,7 @@ async def test_crashed_brokers_that_come_back_lead_as_they_did_in_the_captured_c
 async def test_state_before_is_what_status_says_of_it() -> None:
     status = json.loads((await alone("status", "--from", M2, "--json")).out)["status"]
 
-    assert (await asked("catch", "up"))["before"] == status
+    assert (await asked("catch", "up"))["before"] == {**status, "explanation": None}
 
 
 async def test_answer_for_people_shows_both_states_and_who_is_not_what_he_was() -> None:

@@ -14,7 +14,7 @@ def test_remedy_that_brings_a_leader_comes_before_one_that_brings_none_and_clean
     for broker in (2, 1, 0):  # the last one in sync of `torn` is 1
         cluster.heartbeat(broker, want_fence=True)
 
-    found = explain(cluster.image, cluster.config, subject_rows(cluster.image), limit=1)
+    found = explain(cluster.image, cluster.config, subject_rows(cluster.image), 1, {1: 77})
 
     told = [(one.code, one.broker, one.led_again, one.risk) for one in found.remedies]
     assert told == [
@@ -22,3 +22,4 @@ def test_remedy_that_brings_a_leader_comes_before_one_that_brings_none_and_clean
         ("START_BROKER", 1, 1, "NONE"),
         ("START_BROKER", 2, 0, "NONE"),
     ]
+    assert {one.broker: one.since_ms for one in found.symptoms[0].causes} == {0: None, 1: 77}
