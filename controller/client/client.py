@@ -29,7 +29,7 @@ from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.audit import AuditClient
 from quorate.controller.client.checkpoints import CheckpointClient
-from quorate.controller.client.connection import InvalidUrl, NoAnswer, NodeState, Request
+from quorate.controller.client.connection import Connection, NoAnswer, NodeState, Request
 from quorate.controller.client.feed_answers import Batches, CheckpointPiece, batches, batches_request, checkpoint_piece
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.login import PasswordLogin
@@ -126,11 +126,8 @@ class ControllerClient:
             InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal or client id can be.
         """
         self._session = PendingSession(shared_secret, principal, seal, client_id)
-        ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
-        self._connect = ways.connect
-        self.urls = tuple(dict.fromkeys(map(ways.base_url, urls)))
-        if not self.urls and sender is None:
-            raise InvalidUrl("no controller was named: a client needs at least one")
+        self._ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
+        self.urls = self._ways.base_urls(urls, are_needed=sender is None)
         self._timeout_ms = timeout_ms
         self._at = at
         self._is_still = at is not None or sender is not None
@@ -152,6 +149,9 @@ class ControllerClient:
     async def close(self) -> None:
         """Close all connections, for good."""
         await self._session.close()
+
+    def _connect(self, url: str) -> Connection:  # a method: the simulation puts its wire in its place
+        return self._ways.connect(url)
 
     # --- the cluster ---------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.client.connection import UNIX, Connection, controller_url
+from quorate.controller.client.connection import UNIX, Connection, InvalidUrl, controller_url
 from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.secured import check_way
@@ -44,6 +44,17 @@ class Ways:
         if self._is_secret and url not in self._sockets:
             check_way(url)
         return url
+
+    def base_urls(self, texts: Iterable[str], *, are_needed: bool) -> tuple[str, ...]:
+        """Those of several, each once.
+
+        Raises:
+            As ``base_url``; InvalidUrl also where there must be one, and none is.
+        """
+        urls = tuple(dict.fromkeys(map(self.base_url, texts)))
+        if are_needed and not urls:
+            raise InvalidUrl("no controller was named: a client needs at least one")
+        return urls
 
     def connect(self, url: str) -> Connection:
         """The connection to a controller.
