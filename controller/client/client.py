@@ -127,7 +127,7 @@ class ControllerClient:
         """
         self._session = PendingSession(shared_secret, principal, seal, client_id)
         self._ways = Ways(self._session, tls, login, sockets, is_secret=bool(shared_secret) and not insecure)
-        self.urls = self._ways.base_urls(urls, are_needed=sender is None)
+        self.urls: tuple[str, ...] = self._ways.base_urls(urls, are_needed=sender is None)
         self._timeout_ms = timeout_ms
         self._at = at
         self._is_still = at is not None or sender is not None

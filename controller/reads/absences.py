@@ -20,7 +20,7 @@ from quorate.metadata_log.records.wire import Buffer
 
 
 class Absences:
-    """Who is fenced, shutting down or unregistered, with the first moment of it. Of a log from wherever it begins.
+    """The brokers that are fenced, shutting down or unregistered, each with the first moment of it; of any stretch of log.
 
     A broker that registers again and is fenced all the while has been absent since before that.
     """

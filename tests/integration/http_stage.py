@@ -236,8 +236,7 @@ class Member:
         access: AccessParts,
         token_secret: bytes | None,
     ) -> None:
-        self.node_id, self.quorum = node_id, quorum
-        self.faults = faults = RecordingFaults()
+        self.node_id, self.quorum, self.faults = node_id, quorum, (faults := RecordingFaults())
         self.disk = MemoryDisk(Random(node_id))
         self.disk.put(f"{DIRECTORY}/partition.metadata", b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ")
         self.log = MetadataLog.open(self.disk, DIRECTORY, log_config())
