@@ -20,7 +20,7 @@ from quorate.metadata_log.records.wire import Buffer
 
 
 class Absences:
-    """The brokers that are fenced, shutting down or unregistered, each with the first moment of it; of any stretch of log.
+    """The brokers that are fenced, shutting down or unregistered, each with the first moment of it.
 
     A broker that registers again and is fenced all the while has been absent since before that.
     """
