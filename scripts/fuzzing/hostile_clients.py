@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, pairwise
 from pathlib import Path
 from random import Random
@@ -20,17 +21,23 @@ from typing import Annotated, Final
 
 import typer
 
+from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.protocol.acls import AclFilter
-from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.metadata_log.private_files import read_secret
+from quorate.scripts.benchmarks.programs.member_process import quorum_config
 from quorate.scripts.benchmarks.workspace import temporary_directory
 from quorate.scripts.certificates.authority import CertificateAuthority
 from quorate.scripts.certificates.certificate_files import read_certificate_file, read_key_file
 from quorate.scripts.certificates.holders import CA_KEY_NAME, CA_NAME
-from quorate.scripts.certificates.local_files import CERTIFICATES_NAME
+from quorate.scripts.certificates.local_files import CERTIFICATES_NAME, SECRET_NAME, admin_tls, node_paths
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.members import socket_path
 from quorate.scripts.cluster.ports import free_ports
-from quorate.scripts.fuzzing.intruders import Attempt, Doors, Intruders
+from quorate.scripts.fuzzing.intruders import Attempt, Doors, Intruders, Overheard
+from quorate.scripts.fuzzing.knocking import request
+from quorate.scripts.fuzzing.replays import recorded, sealed_request, voter_hello
 from quorate.scripts.terminal.command_line import run
 from quorate.scripts.tour.digests import digests_at_one_offset
 from quorate.scripts.tour.writes import WriteStream
@@ -42,6 +49,10 @@ _READY_S: Final = 60.0
 _QUIET_SHARE: Final = 0.25
 _PAUSE_S: Final = 0.01
 _BROKERS: Final = 2
+#: Ends of outcomes that are 2xx and yet let nobody in: what is asked is asked of each item, or a list of none.
+_NOTHING_TOLD: Final = ("about items", ", empty")
+#: Begins of outcomes without an answer that are yet a way in.
+_OPENED: Final = ("kept", "let in")
 #: With the attack the slowest hundredth of the writes may take so many times as long as without.
 SLOWER_MAX: Final = 2.0
 
@@ -69,7 +80,8 @@ def hostile(
 ) -> None:
     """Let intruders at every port of a cluster with TLS and ACLs: nothing is let in, and honest writes go on.
 
-    They have no, wrong, expired or foreign certificates, wrong tokens, forged seals, or too few rights. Loopback only.
+    They have no, wrong, expired or foreign certificates, wrong tokens, forged seals, recorded seals and sessions, or
+    too few rights; or they are another user of this machine, which takes root. Loopback only.
 
     scripts/hostile --seconds 300
     """
@@ -99,22 +111,38 @@ async def besiege(directory: Path, seconds: float, seed: int, jobs: int) -> Sieg
         [one.quorum_port for one in plan.controllers],
         [one.http_port for one in plan.controllers],
         [one.http_port for one in plan.brokers],
-    )
-    certificates = home / CERTIFICATES_NAME
-    ca = CertificateAuthority.of(
-        read_certificate_file(certificates / CA_NAME), read_key_file(certificates / CA_KEY_NAME)
+        [socket_path(home.resolve(), one.id) for one in plan.controllers],
     )
     place = directory / "intruders"
     place.mkdir(mode=0o700)
-    attempts = Intruders(doors, ca, place, Random(seed)).attempts
     try:
         await cluster.start()
         await cluster.wait_for_controllers(_READY_S)
         await cluster.wait_for_brokers(_READY_S)
-        await _run(cluster, attempts, seconds, jobs, siege)
+        known = await _overhear(cluster, home, doors)
+        await _run(cluster, Intruders(doors, known, place, Random(seed)).attempts, seconds, jobs, siege)
+        await _judge_brokers(cluster, known, siege)
+        _judge_outcomes(siege)
     finally:
         await cluster.stop()
     return siege
+
+
+async def _overhear(cluster: LocalCluster, home: Path, doors: Doors) -> Overheard:
+    """Find out what intruders know: the brokers, and what nodes and the administrator have sent."""
+    certificates = home / CERTIFICATES_NAME
+    ca = CertificateAuthority.of(
+        read_certificate_file(certificates / CA_NAME), read_key_file(certificates / CA_KEY_NAME)
+    )
+    first, *others = (one.id for one in cluster.plan.controllers)
+    voter = TlsFiles(node_paths(home, f"controller-{first}"), is_server=True).as_peer_client()
+    hello = voter_hello(quorum_config(cluster.plan, first))
+    sessions = [
+        (doors.quorum[1:], await recorded(doors.quorum[1], voter, hello)),
+        (doors.controllers, await recorded(doors.controllers[0], admin_tls(home)(), request("GET", "/v1/status"))),
+    ]
+    sealed = partial(sealed_request, read_secret(home / SECRET_NAME), (first, *others))
+    return Overheard(ca, (await cluster.client.describe_brokers()).brokers, sealed, sessions)
 
 
 async def _run(cluster: LocalCluster, attempts: dict[str, Attempt], seconds: float, jobs: int, siege: Siege) -> None:
@@ -160,20 +188,34 @@ async def _judge(cluster: LocalCluster, stream: WriteStream, siege: Siege) -> No
             siege.findings.append("there are ACLs that no honest client made")
         if (await access.describe_user_scram_credentials()).results:
             siege.findings.append("there are users whom no honest client made")
-        brokers = {one.id for one in (await cluster.client.describe_brokers()).brokers}
-        if brokers != set(cluster.members.broker_ids):
-            siege.findings.append(f"the brokers are {sorted(brokers)}")
         _, digests = await digests_at_one_offset(cluster, _READY_S)
         if len(set(digests.values())) != 1:
             siege.findings.append(f"the nodes differ: {digests}")
     except ApiError as error:
         siege.findings.append(f"the cluster does not answer any more: {error}")
+
+
+async def _judge_brokers(cluster: LocalCluster, known: Overheard, siege: Siege) -> None:
+    """They are in the life in which they were found, and live."""
+    try:
+        status = await cluster.wait_for_brokers(_READY_S)
+    except QuorateError as error:
+        siege.findings.append(f"not all brokers are active: {error}")
+        return
+    lives = {one.id: (one.epoch, one.incarnation_id) for one in status.brokers}
+    if lives != {one.id: (one.epoch, one.incarnation_id) for one in known.brokers}:
+        siege.findings.append(f"the brokers are others, or in another life: {sorted(lives)}")
+
+
+def _judge_outcomes(siege: Siege) -> None:
     for (tried, outcome), times in siege.outcomes.items():
-        is_let_in = outcome.startswith("2") and not outcome.endswith("about items")
+        is_let_in = outcome.startswith("2") and not outcome.endswith(_NOTHING_TOLD)
         # Nodes of the cluster may read its digests and its feed.
+        if is_let_in and tried != "route as a broker of another id":
+            siege.findings.append(f"{tried}: {times} times {outcome}")
         if outcome == "500":
             siege.findings.append(f"{tried}: {times} times an error that nobody thought of")
-        if is_let_in and tried != "route as a broker of another id":
+        if outcome.startswith(_OPENED):
             siege.findings.append(f"{tried}: {times} times {outcome}")
 
 

@@ -13,15 +13,17 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from quorate.controller.api.resources import BrokerReply
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.permissions.permission import ByItem, Open
 from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair, Validity
 from quorate.scripts.certificates.certificate_files import write_whole
 from quorate.scripts.certificates.holders import CertificateHolder, broker_holder, client_holder
 from quorate.scripts.cluster.ports import LOOPBACK
+from quorate.scripts.fuzzing.knocking import knock, request
+from quorate.scripts.fuzzing.replays import replay
+from quorate.scripts.fuzzing.weak_identities import LISTS, FalseBrokers, as_another_user, listed
 
-#: Of one attempt, in seconds: beyond it, whoever is attacked has let the intruder wait.
-ATTEMPT_S: Final = 3.0
 _SLOW_S: Final = 0.5
 _BIG_BYTES: Final = 2_000_000
 _FLOOD: Final = 64
@@ -31,11 +33,25 @@ _TRIED: Final = [route for route in ROUTES if not isinstance(route.permission, O
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """The ports of a cluster."""
+    """The ports of a cluster, and the Unix sockets of its controllers."""
 
     quorum: Sequence[int]
     controllers: Sequence[int]
     brokers: Sequence[int]
+    sockets: Sequence[Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Overheard:
+    """The knowledge that intruders have of a cluster."""
+
+    #: Its CA, which has issued certificates to a broker that there is not, and to a user without rights.
+    ca: CertificateAuthority
+    brokers: Sequence[BrokerReply]
+    #: Makes the bytes of a request as a controller sends it to another.
+    sealed: Callable[[str, str], bytes]
+    #: The wire's bytes of sessions of honest nodes: a voter's at the quorum, the administrator's at a controller.
+    sessions: Sequence[tuple[Sequence[int], bytes]]
 
 
 #: Knocks once, and returns what came of it.
@@ -45,21 +61,24 @@ Attempt = Callable[[], Awaitable[str]]
 class Intruders:
     """All that is tried. ``rng`` draws the port, the route and the bytes."""
 
-    def __init__(self, doors: Doors, ca: CertificateAuthority, place: Path, rng: Random) -> None:
-        """``ca``: of the cluster, which has issued a certificate to a broker and to a user without rights."""
+    def __init__(self, doors: Doors, known: Overheard, place: Path, rng: Random) -> None:
+        """``place``: for the files of their certificates."""
         self._doors = doors
+        self._known = known
         self._rng = rng
         self._place = place
+        ca = known.ca
         valid, now = Validity.of(_DAYS), datetime.now(UTC)
         over = Validity(now - timedelta(days=2), now - timedelta(days=1))
-        broker = broker_holder(ca.cluster_id, [4_000], [LOOPBACK])
         foreign = CertificateAuthority.make(ca.cluster_id, valid)
         admin = CertificateHolder("admin", "admin")
         self._nobody = self._context("nobody", ca, None)
         self._user = self._context("user", ca, ca.issue(client_holder("intruder"), valid))
-        self._broker = self._context("broker", ca, ca.issue(broker, valid))
+        self._broker = self._context("broker", ca, self._of_broker(4_000))
         self._expired = self._context("expired", ca, ca.issue(admin, over))
         self._foreign = self._context("foreign", ca, foreign.issue(admin, valid))
+        own = {one.id: self._context(f"broker-{one.id}", ca, self._of_broker(one.id)) for one in known.brokers}
+        self._false = FalseBrokers(doors.controllers, known.brokers, own, self._broker, ca.cluster_id, rng)
 
     @property
     def attempts(self) -> dict[str, Attempt]:
@@ -74,16 +93,28 @@ class Intruders:
             "user's certificate at the quorum": lambda: self._shake(self._doors.quorum, self._user),
             "another CA's certificate": lambda: self._shake(everywhere, self._foreign),
             "expired certificate": lambda: self._shake(everywhere, self._expired),
+            "recorded session, once more": self._session_again,
+            "recorded seal, once more": self._seal_again,
             "route without a proof": lambda: self._route(self._nobody),
             "route with a wrong token": lambda: self._route(self._nobody, f"Bearer {secrets.token_hex(32)}"),
             "route with a forged seal": lambda: self._route(self._nobody, _forged_seal()),
             "route as a user without rights": lambda: self._route(self._user),
             "route as a broker of another id": lambda: self._route(self._broker),
             "route of a broker process": self._broker_route,
+            "list for who may describe nothing": self._list,
+            "heartbeat for another broker": self._false.heartbeat_for_another,
+            "heartbeat of another incarnation": self._false.heartbeat_of_before,
+            "second incarnation of a broker": self._false.second_incarnation,
+            "socket as another user": lambda: self._socket(gets_by_modes=False),
+            "socket past the modes of files": lambda: self._socket(gets_by_modes=True),
             "head that dribbles": lambda: self._slow(at_http),
             "body that is too big": self._big,
             "flood of connections": lambda: self._flood(at_http),
         }
+
+    def _of_broker(self, broker_id: int) -> KeyPair:
+        ca = self._known.ca
+        return ca.issue(broker_holder(ca.cluster_id, [broker_id], [LOOPBACK]), Validity.of(_DAYS))
 
     def _context(self, name: str, ca: CertificateAuthority, shown: KeyPair | None) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -95,7 +126,7 @@ class Intruders:
         return context
 
     async def _bytes(self, ports: Sequence[int], said: bytes) -> str:
-        return await _told(self._rng.choice(ports), None, said)
+        return await knock(self._rng.choice(ports), None, said)
 
     async def _half(self, ports: Sequence[int]) -> str:
         """A ClientHello, or a part of one, and nothing more for a while."""
@@ -111,21 +142,39 @@ class Intruders:
         return "left"
 
     async def _shake(self, ports: Sequence[int], context: ssl.SSLContext) -> str:
-        return await _told(self._rng.choice(ports), context, b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        return await knock(self._rng.choice(ports), context, b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     async def _route(self, context: ssl.SSLContext, authorization: str = "") -> str:
         """A route that asks for something."""
         route = self._rng.choice(_TRIED)
-        path = "/".join("1" if part.startswith("{") else part for part in route.path.split("/"))
-        head = _head(route.method, path, b"{}" if route.method != "GET" else b"", authorization)
-        came = await _told(self._rng.choice(self._doors.controllers), context, head)
+        head = request(route.method, _some(route.path), b"{}" if route.method != "GET" else b"", authorization)
+        came = await knock(self._rng.choice(self._doors.controllers), context, head)
         # What is asked of each item is no refusal of the whole; whether one got through is seen in the state.
         return f"{came} about items" if isinstance(route.permission, ByItem) and came.startswith("2") else came
 
     async def _broker_route(self) -> str:
         context = self._rng.choice((self._nobody, self._foreign, self._expired))
         path = self._rng.choice(("/v1/process", "/v1/image", "/v1/topics", "/metrics"))
-        return await _told(self._rng.choice(self._doors.brokers), context, _head("GET", path, b"", ""))
+        return await knock(self._rng.choice(self._doors.brokers), context, request("GET", path))
+
+    async def _session_again(self) -> str:
+        ports, sent = self._rng.choice(self._known.sessions)
+        return await replay(self._rng.choice(ports), sent)
+
+    async def _seal_again(self) -> str:
+        """By whoever has read it, over a connection of his own."""
+        context, route = self._rng.choice((self._nobody, self._user, self._broker)), self._rng.choice(_TRIED)
+        said = self._known.sealed(route.method, _some(route.path))
+        came = await knock(self._rng.choice(self._doors.controllers), context, said)
+        # A controller may do little by HTTP: any other answer than this one was given to a controller.
+        return f"let in as a controller: {came}" if came.isdigit() and came != "401" else came
+
+    async def _list(self) -> str:
+        context = self._rng.choice((self._nobody, self._user, self._broker))
+        return await listed(self._rng.choice(self._doors.controllers), self._rng.choice(LISTS), context)
+
+    async def _socket(self, *, gets_by_modes: bool) -> str:
+        return await as_another_user(self._rng.choice(self._doors.sockets), gets_by_modes=gets_by_modes)
 
     async def _slow(self, ports: Sequence[int]) -> str:
         _, writer = await asyncio.open_connection(LOOPBACK, self._rng.choice(ports), ssl=self._nobody)
@@ -136,8 +185,8 @@ class Intruders:
         return "left"
 
     async def _big(self) -> str:
-        head = _head("POST", "/v1/topics", b"[" * _BIG_BYTES, "")
-        return await _told(self._rng.choice(self._doors.controllers), self._nobody, head)
+        head = request("POST", "/v1/topics", b"[" * _BIG_BYTES)
+        return await knock(self._rng.choice(self._doors.controllers), self._nobody, head)
 
     async def _flood(self, ports: Sequence[int]) -> str:
         port = self._rng.choice(ports)
@@ -148,34 +197,11 @@ class Intruders:
         return "left"
 
 
+def _some(path: str) -> str:
+    """The path of a route, with something in the place of each of its names."""
+    return "/".join("1" if part.startswith("{") else part for part in path.split("/"))
+
+
 def _forged_seal() -> str:
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     return f"Quorate-Seal 1.{now_ms}.{secrets.token_hex(32)}.{secrets.token_hex(32)}"
-
-
-def _head(method: str, path: str, body: bytes, authorization: str) -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Connection: close"]
-    if body:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-    if authorization:
-        lines.append(f"Authorization: {authorization}")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-async def _told(port: int, context: ssl.SSLContext | None, said: bytes) -> str:
-    """The status of the answer, or how the connection ended without one."""
-    try:
-        async with asyncio.timeout(ATTEMPT_S):
-            reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=context)
-            try:
-                writer.write(said)
-                line = (await reader.readline()).split()
-                return line[1].decode() if line[:1] == [b"HTTP/1.1"] else "closed"
-            finally:
-                writer.transport.abort()
-    except TimeoutError:
-        return "no answer"
-    except ssl.SSLError:
-        return "refused in TLS"
-    except OSError:
-        return "closed"
