@@ -46,6 +46,7 @@ from quorate.broker.http.views import (
 )
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.lifecycle.session import BrokerSession
+from quorate.broker.metadata.topics_by_name import TopicsByName
 from quorate.broker.replicas.messages import MalformedMessage
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
@@ -102,6 +103,7 @@ class BrokerHttp:
         self._listener: ListeningPort | None = None
         self._arrivals: Arrivals | None = None
         self._digests = host.digests
+        self._names = TopicsByName()
         app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
         app.on_response_prepare.append(_say_no_software)
         for method, path, handler in (
@@ -211,14 +213,16 @@ class BrokerHttp:
     async def _topics(self, request: web.Request) -> web.Response:
         parameters = parameters_of(TopicPageParameters, request)
         is_shown = shown_topics(request[_RIGHTS], "DESCRIBE")
-        reply: ImageTopicsReply = topics_reply(self._host.cache, parameters, is_shown)
+        # In threads: a hundred thousand names may be asked about, and a topic have ten thousand partitions.
+        image = self._host.cache.image
+        reply: ImageTopicsReply = await asyncio.to_thread(topics_reply, self._names, image, parameters, is_shown)
         return _answer(reply)
 
     async def _topic(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
         name = request.match_info["name"]
         check_described(request[_RIGHTS], name)
-        reply: ImageTopicReply = topic_reply(self._host.cache, name)
+        reply: ImageTopicReply = await asyncio.to_thread(topic_reply, self._host.cache.still(), name)
         return _answer(reply)
 
     async def _follow(self, request: web.Request) -> web.Response:

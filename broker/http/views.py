@@ -23,6 +23,7 @@ from quorate.broker.http.replies import (
 )
 from quorate.broker.lifecycle.session import BrokerSession
 from quorate.broker.metadata.metadata_cache import ClientPartition, MetadataCache
+from quorate.broker.metadata.topics_by_name import TopicsByName
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.controller.protocol import DescribedPartition, DescribedTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -134,12 +135,14 @@ def image_reply(image: MetadataImage, cluster_id: str) -> ImageReply:
 
 
 def topics_reply(
-    cache: MetadataCache, parameters: TopicPageParameters, is_shown: Callable[[str], bool] | None = None
+    names: TopicsByName,
+    image: MetadataImage,
+    parameters: TopicPageParameters,
+    is_shown: Callable[[str], bool] | None = None,
 ) -> ImageTopicsReply:
     """A page of the topics, by name. ``is_shown``: which may be told of; None: all."""
-    image = cache.image
     # One more than asked for tells whether there is a next page.
-    found = cache.topics(parameters.prefix, parameters.after, parameters.limit + 1, is_shown)
+    found = names.page(image, parameters.prefix, parameters.after, parameters.limit + 1, is_shown)
     page = found[: parameters.limit]
     return ImageTopicsReply(
         state_offset=image.provenance.end_offset,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from quorate.metadata_log.ids import NO_LEADER
@@ -53,6 +51,12 @@ class MetadataCache(MetadataPublisher):
     def on_controller_change(self, controller: ControllerEpoch) -> None:
         self.controller = controller
 
+    def still(self) -> MetadataCache:
+        """The same at the image of now, for a thread that reads it for a while."""
+        still = MetadataCache()
+        still.image, still.controller = self.image, self.controller
+        return still
+
     def broker(self, broker_id: int) -> BrokerRegistration | None:
         """A registration, fenced or not."""
         return self.image.cluster.brokers.get(broker_id)
@@ -65,19 +69,6 @@ class MetadataCache(MetadataPublisher):
     def topic(self, name: str) -> Topic | None:
         """A topic by name."""
         return self.image.topics.by_name.get(name)
-
-    def topics(
-        self,
-        prefix: str = "",
-        after: str = "",
-        limit: int | None = None,
-        is_shown: Callable[[str], bool] | None = None,
-    ) -> list[Topic]:
-        """Topics in the order of their names: those that begin with ``prefix``, come after ``after`` and are shown."""
-        by_name = self.image.topics.by_name
-        names = sorted(name for name in by_name if name.startswith(prefix) and name > after)
-        shown = names if is_shown is None else filter(is_shown, names)
-        return [by_name[name] for name in islice(shown, limit)]
 
     def partitions(self, topic: Topic) -> list[ClientPartition]:
         """A topic's partitions, by number."""

@@ -13,6 +13,7 @@ import pytest
 
 from quorate.broker.access_settings import BrokerAccessSettings
 from quorate.broker.http.permissions import PERMISSIONS
+from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.replicas.messages import FollowMessage, encode_message, no_rows
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.settings import BrokerTlsSettings
@@ -20,12 +21,15 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.permissions.permission import ByItem, OnCluster
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.metadata_log.records.records import TopicRecord
 from quorate.scripts.lost_majority.asking import ask_brokers
 from quorate.scripts.lost_majority.errors import RecoveryError
+from quorate.snapshots.image.image import EMPTY_IMAGE
 from tests.integration.broker_stage import Played, playing
 from tests.integration.brokers.test_broker_host import create, reassign, sees
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
+from tests.unit.broker.images import replayed, uuid
 from tests.waiting import eventually
 
 ROOT, ANA, EVE, BROKER = "User:root", "User:ana", "User:eve", "Broker:2"
@@ -159,6 +163,30 @@ async def test_topics_are_shown_to_who_may_describe_them_and_else_not_told_from_
         hidden, absent = [await a.answer(ANA, "GET", f"/v1/topics/{name}") for name in "bc"]
         assert (hidden[0], hidden[1].partition("request_id")[0]) == (403, absent[1].partition("request_id")[0])
         assert await a.status(ROOT, "GET", "/v1/topics/c") == 404
+
+
+async def test_loop_goes_on_while_many_names_are_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may see none of many topics has all of them asked about: heartbeats do not wait for that."""
+    async with asked(tmp_path) as a:
+        monkeypatch.setattr(MetadataCache, "on_metadata_update", lambda *_: None)
+        topics = (TopicRecord(f"topic-{number}", uuid(number)) for number in range(20_000))
+        a.played.host.cache.image = replayed(EMPTY_IMAGE, *topics)
+        loop, turns = asyncio.get_running_loop(), 0
+        is_answered = False
+
+        def turn() -> None:
+            nonlocal turns
+            turns += 1
+            if not is_answered:
+                loop.call_soon(turn)
+
+        turn()
+        try:
+            status, listed = await a.answer(ANA, "GET", "/v1/topics")
+        finally:
+            is_answered = True
+        assert (status, '"topics":[]' in listed) == (200, True)
+        assert turns > 200  # a request that is answered between two turns takes some twenty
 
 
 async def test_broker_follows_in_its_own_name_and_does_nothing_else(tmp_path: Path) -> None:
