@@ -60,10 +60,20 @@ def test_exit_codes_are_those_that_the_page_promises() -> None:
         2: "USAGE",
         3: "UNREACHABLE",
         4: "OUTCOME_UNKNOWN",
+        5: "CRITICAL",
         70: "FAULT",
         130: "INTERRUPTED",
     }
-    assert of_the_page == {0: "done", 1: "refused", 2: "usage", 3: "unreachable", 4: "outcome", 70: "a", 130: "Ctrl"}
+    assert of_the_page == {
+        0: "done",
+        1: "refused",
+        2: "usage",
+        3: "unreachable",
+        4: "outcome",
+        5: "critical",
+        70: "a",
+        130: "Ctrl",
+    }
 
 
 def launchers() -> dict[str, str]:
