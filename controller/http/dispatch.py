@@ -84,6 +84,7 @@ def make_handler(route: Route) -> _Handler:
             reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
             if not route.is_write:  # it may have waited; what is written is told
                 STANDING.get().check(partial(route.permission.check, body=model))
+                _note_read(route, node)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())
@@ -96,8 +97,15 @@ def make_handler(route: Route) -> _Handler:
 async def _answer_raw(route: Route, node: Node, parameters: BaseModel, request: web.Request) -> web.StreamResponse:
     if not isinstance(route.permission, Open):
         route.permission.check(rights_here(node), None)
+        _note_read(route, node)
     answer: web.StreamResponse = await route.handler(node, parameters, request)
     return answer
+
+
+def _note_read(route: Route, node: Node) -> None:
+    caller = CALLER.get()
+    if caller is not None:
+        node.reads.note(route.method, route.path, origin_of(caller, REQUEST_ID.get()))
 
 
 def _check_sealed(caller: Caller, body: bytes) -> None:

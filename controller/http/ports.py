@@ -15,6 +15,7 @@ from quorate.controller.engine.head_counters import HeadWatch
 from quorate.controller.engine.purgatory import Reply
 from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.reads import Reads
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.operations import Operations
 from quorate.controller.permissions.access_control import AccessControl
@@ -215,6 +216,7 @@ class Node:
     turns: AnswerTurns = field(default_factory=AnswerTurns)
     audit: AuditReading = field(default_factory=AuditReading)
     refusals: Refusals = field(default_factory=Refusals)
+    reads: Reads = field(default_factory=Reads)
     #: Who may ask; by default whoever reaches the port may do everything (loopback only).
     access: AccessControl = field(default_factory=lambda: AccessControl.by_secret(None))
     #: With which it asks its peers over TLS.

@@ -14,6 +14,8 @@ from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.logs.audit_log import AuditLog
 from quorate.controller.logs.audit_reading import AuditReading
 from quorate.controller.logs.event_performance import EventPerformance
+from quorate.controller.logs.read_log import ReadLog
+from quorate.controller.logs.reads import Reads
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.logs.state_log import StateLog
@@ -28,25 +30,32 @@ class Account(NamedTuple):
 
     audit: AuditReading
     refusals: Refusals
+    reads: Reads
     #: Write what waits, and end.
     close: Callable[[], None]
 
 
-def keep_account(directory: Path, controller: QuorumController, *, is_logged: bool) -> Account:
+def keep_account(directory: Path, controller: QuorumController, *, is_logged: bool, has_reads: bool) -> Account:
     """Write down in the metadata directory what is decided and refused from now on; log decisions if that is wanted.
 
-    ``is_logged``: a busy controller decides thousands of changes a second. The account is the caller's to close.
+    ``is_logged``: a busy controller decides thousands of changes a second. ``has_reads``: write down what is read, too.
+    The account is the caller's to close.
     """
     audit, refusals = AuditLog(directory, lambda: controller.epoch), RefusalLog(directory)
     audit.start()
     refusals.start()
+    read_log = ReadLog(directory) if has_reads else None
+    if read_log is not None:
+        read_log.start()
     controller.on_decided = partial(_note_and_log, audit) if is_logged else audit.note
 
     def close() -> None:
         audit.close()
         refusals.close()
+        if read_log is not None:
+            read_log.close()
 
-    return Account(AuditReading(audit), Refusals(refusals), close)
+    return Account(AuditReading(audit), Refusals(refusals), Reads(read_log), close)
 
 
 def tell_state(controller: QuorumController, broker_reports: BrokerReports, segments: MetadataLog) -> StateLog:

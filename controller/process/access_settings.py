@@ -148,3 +148,11 @@ class QuotaSettings(Group):
     (Kafka's controller.quota.window.num)."""
     window_seconds: int = Field(default=1, ge=1, le=3_600)
     """... each so many seconds long (controller.quota.window.size.seconds)."""
+
+
+class AuditSettings(Group):
+    """Accounts of who asked, beside those of changes and refusals, in `audit/` of the metadata directory."""
+
+    reads: bool = False
+    """Whether reads that are answered are written down, too: who read what, counted by kind within half a second or so.
+    The controller that answers writes two lines a second in the long run, 120 at once, and keeps 8 MB of them."""

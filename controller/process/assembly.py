@@ -29,6 +29,7 @@ from quorate.controller.feed.feed import FeedLimits, MetadataFeed
 from quorate.controller.feed.log_feed import LogFeedSource, LogHistorySource
 from quorate.controller.http.ports import Node, NodeLimits, Peer
 from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.reads import Reads
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.active_role import RoleSettings
 from quorate.controller.process.access_parts import AccessParts
@@ -107,7 +108,7 @@ class Environment(Generic[Q]):
     #: The agreement with the other controllers, which will tell the listener; not started yet.
     join: Callable[[QuorumListener], Q]
     #: Begins to keep an account of what is decided and refused, for whoever may read it.
-    keep_account: Callable[[QuorumController], tuple[AuditReading, Refusals]]
+    keep_account: Callable[[QuorumController], tuple[AuditReading, Refusals, Reads]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def _node(
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
     log = (storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
     source, history = LogFeedSource(*log), LogHistorySource(*log)
-    audit, refusals = environment.keep_account(controller)
+    audit, refusals, reads = environment.keep_account(controller)
     return Node(
         cluster_id=founded.cluster_id,
         peers={node_id: Peer(node_id, url) for node_id, url in parts.urls.items()},
@@ -220,6 +221,7 @@ def _node(
         tls=parts.tls,
         audit=audit,
         refusals=refusals,
+        reads=reads,
     )
 
 

@@ -26,8 +26,9 @@ from quorate.controller.http.serving import HttpServer
 from quorate.controller.identity.issuer.keys import KeysAddress
 from quorate.controller.identity.secrets import Secrets, shown
 from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.reads import Reads
 from quorate.controller.logs.refusals import Refusals
-from quorate.controller.logs.write_log import keep_account, tell_state
+from quorate.controller.logs.write_log import Account, keep_account, tell_state
 from quorate.controller.operations.bootstrap import bootstrap_records
 from quorate.controller.process.assembly import ControllerParts, Environment, assemble
 from quorate.controller.process.certificate_watch import CertificateWatch
@@ -151,6 +152,11 @@ class _Secrets(NamedTuple):
         return {SHARED_SECRET_SETTING: self.shared, _TOKEN_SECRET: self.tokens}
 
 
+def _keep_account(settings: ControllerSettings, controller: QuorumController) -> Account:
+    is_logged = settings.logging.level == "debug"
+    return keep_account(settings.directory, controller, is_logged=is_logged, has_reads=settings.audit.reads)
+
+
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
 ) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch, KeysAddress | None]:
@@ -176,11 +182,11 @@ async def _start(
         stack.push_async_callback(runtime.stop)
         return runtime
 
-    def account(controller: QuorumController) -> tuple[AuditReading, Refusals]:
+    def account(controller: QuorumController) -> tuple[AuditReading, Refusals, Reads]:
         stack.callback(controller.close)
-        account = keep_account(settings.directory, controller, is_logged=settings.logging.level == "debug")
+        account = _keep_account(settings, controller)
         stack.callback(account.close)
-        return account.audit, account.refusals
+        return account.audit, account.refusals, account.reads
 
     environment = Environment(
         machine=Machine(LoopScheduler(faults), faults, OsRandom(), new_uuid),

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from quorate.controller.api.tls_files import TlsPaths, check_paths
-from quorate.controller.process.access_settings import AccessSettings, QuotaSettings, TokenSettings
+from quorate.controller.process.access_settings import AccessSettings, AuditSettings, QuotaSettings, TokenSettings
 from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.metadata_log.local_sockets import checked_path
@@ -348,6 +348,7 @@ class ControllerSettings(BaseSettings):
     log: LogSettings = Field(default_factory=LogSettings)
     http: HttpSettings = Field(default_factory=HttpSettings)
     tls: TlsSettings = Field(default_factory=TlsSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
 
     @model_validator(mode="after")

@@ -1,23 +1,13 @@
-"""Requests that were refused, and changed nothing: a line for each kind of them, beside the audit lines.
-
-Two files in ``audit/``, the one that is written and the one before it, so that they are bounded whatever is asked. A
-line is JSON in a chain of its own (``chained_lines``); a damaged one is left out.
-"""
+"""Requests that were refused, and changed nothing: a line for each kind of them, beside the audit lines."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from quorate.metadata_log.audit.audit_lines import AUDIT_DIRECTORY
-from quorate.metadata_log.audit.chained_lines import BEGIN, decode_chained, encode_chained
+from quorate.metadata_log.audit.line_files import LineFiles
 
-REFUSED_NAME: Final = "refused"
-REFUSED_BEFORE_NAME: Final = "refused.before"
-#: Of each of the two files.
-REFUSED_BYTES: Final = 4 * 1024 * 1024
+REFUSED_FILES: Final = LineFiles("refused", "refused.before")
 
 
 class Refusal(NamedTuple):
@@ -53,21 +43,9 @@ class RefusalLine(NamedTuple):
     proof: str | None = None
 
 
-def encode_refusals(lines: Iterable[RefusalLine], after: bytes = BEGIN) -> tuple[bytes, bytes]:
-    """The lines as a file holds them, behind the line with the digest ``after``, and the digest of the last."""
-    return encode_chained((json.dumps(line).encode() for line in lines), after)
-
-
-def decode_refusals(data: bytes) -> Iterator[RefusalLine]:
-    """The lines that are whole."""
-    for line in decode_chained(data):
-        yield RefusalLine(*json.loads(line.text))
-
-
 def refusal_files(directory: Path) -> list[Path]:
     """The files of refusals of a metadata directory, oldest first."""
-    files = (directory / AUDIT_DIRECTORY / name for name in (REFUSED_BEFORE_NAME, REFUSED_NAME))
-    return [file for file in files if file.exists()]
+    return REFUSED_FILES.of(directory)
 
 
 def read_refusals(directory: Path, lines_max: int) -> list[RefusalLine]:
@@ -76,10 +54,4 @@ def read_refusals(directory: Path, lines_max: int) -> list[RefusalLine]:
     Raises:
         OSError: a file is there and cannot be read.
     """
-    lines: list[RefusalLine] = []
-    for name in (REFUSED_BEFORE_NAME, REFUSED_NAME):
-        try:
-            lines += decode_refusals((directory / AUDIT_DIRECTORY / name).read_bytes())
-        except FileNotFoundError:
-            continue
-    return lines[-lines_max:]
+    return [RefusalLine(*values) for values in REFUSED_FILES.values(directory)][-lines_max:]

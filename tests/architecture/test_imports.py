@@ -71,7 +71,7 @@ SHELLS = {
     "quorate.controller.logs.audit_log": "a thread that writes",
     "quorate.controller.logs.audit_reading": "reads files on a thread",
     "quorate.controller.logs.event_performance": "logs events that take long",
-    "quorate.controller.logs.refusal_log": "a thread that writes and logs",
+    "quorate.controller.logs.counted_lines": "a thread that writes and logs",
     "quorate.controller.logs.refusals": "knows refusals by the answers of HTTP",
     "quorate.controller.logs.state_log": "a thread that looks and logs",
     "quorate.controller.logs.write_log": "logs what was decided",

@@ -6,24 +6,22 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from quorate.metadata_log.audit.audit_lines import AUDIT_DIRECTORY, audit_files
 from quorate.metadata_log.audit.chained_lines import BEGIN, ChainVerdict, verify_chain
+from quorate.metadata_log.audit.read_lines import READ_FILES, read_reads
 from quorate.metadata_log.audit.refusal_lines import refusal_files
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.output import reader_may_leave
+from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+
+_TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "PROXY", "ADDRESS")
 
 app = typer.Typer(
     help="What a controller wrote down about who asked for what, and what was refused.", no_args_is_help=True
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Keep the name of the command necessary though there is one only."""
 
 
 @app.command()
@@ -53,6 +51,34 @@ def verify(
         raise typer.Exit(exit_codes.REFUSED)
 
 
+@app.command()
+def reads(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="DIRECTORY...", help="Metadata directories.", show_default=False)
+    ],
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100_000, metavar="N", help="The last N at most.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line.")] = False,
+) -> None:
+    """Show who read what, as controllers with `audit.reads` wrote it down: when, how often, in whose name, from where.
+
+    PROOF is how it was proved whose name it is: certificate, token, scram, ...; `said`: by nothing. PROXY asked in it.
+
+    Example: quorate audit reads var/controller-1 --limit 20
+    """
+    told = [(directory.name, line) for directory in paths for line in read_reads(directory, limit)]
+    told = sorted(told, key=lambda one: one[1].time_ms)[-limit:]
+    with reader_may_leave():
+        if as_json:
+            sys.stdout.writelines(f"{json.dumps({'node': node, **line._asdict()})}\n" for node, line in told)
+            return
+        rows = [
+            (format_time(line.time_ms), node, str(line.times), line.request or "(of many kinds)", line.principal or "-",
+             line.proof or "-", line.proxy or "-", line.address or "-")
+            for node, line in told
+        ]  # fmt: skip
+        sys.stdout.writelines(f"{line}\n" for line in columns([_TITLES, *rows]))
+
+
 class _Checked(NamedTuple):
     """A chain, by the name that it is called by, and what came of looking at it."""
 
@@ -76,12 +102,14 @@ def _chains(paths: list[Path]) -> Iterator[tuple[str, list[Path] | None]]:
     for path in paths:
         if path in named:
             continue
-        changes, refusals = audit_files(path), refusal_files(path)
-        if not (changes or refusals):
+        changes, refusals, reads = audit_files(path), refusal_files(path), READ_FILES.of(path)
+        if not (changes or refusals or reads):
             yield str(path), None
             continue
         yield f"{path}: changes", changes
         yield f"{path}: refusals", refusals
+        if reads:
+            yield f"{path}: reads", reads
 
 
 def _check(name: str, files: list[Path] | None) -> _Checked:

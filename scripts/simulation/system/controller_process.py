@@ -22,6 +22,7 @@ from quorate.controller.engine.interfaces import ControllerLimits, DecidedWrite
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.http.app import make_app
 from quorate.controller.logs.audit_reading import AuditReading
+from quorate.controller.logs.reads import Reads
 from quorate.controller.logs.refusals import Refusals
 from quorate.controller.operations.bootstrap import fresh_records
 from quorate.controller.process.assembly import ControllerParts, Environment, assemble
@@ -136,10 +137,10 @@ class SimulatedController(SimulatedNode):
         def connect(urls: list[str]) -> WireClient:
             return WireClient(urls, session)
 
-        def keep_account(controller: QuorumController) -> tuple[AuditReading, Refusals]:
+        def keep_account(controller: QuorumController) -> tuple[AuditReading, Refusals, Reads]:
             self.controller = controller
             controller.on_decided = self._decided
-            return AuditReading(), Refusals()
+            return AuditReading(), Refusals(), Reads()
 
         session = WireSession(world.wire, self.node_id)
         faults = RunEndingFaults(self)

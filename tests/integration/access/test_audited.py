@@ -11,10 +11,12 @@ import pytest
 
 from quorate.controller.api.headers import PRINCIPAL
 from quorate.controller.logs.audit_log import AuditLog
+from quorate.controller.logs.read_log import ReadLog
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.audit.read_lines import read_reads
 from quorate.metadata_log.ids import uuid_text
-from tests.integration.access.test_permissions import EMPTY, guarded
+from tests.integration.access.test_permissions import EMPTY, bearer, guarded
 from tests.integration.http_stage import Stage, stage
 
 OF_ANA = "ALLOW ALL on TOPIC a to User:ana from *"
@@ -91,6 +93,28 @@ async def test_refusals_are_counted_by_error(tmp_path: Path) -> None:
         await g.ask("nobody", "GET", "/v1/status")
         counts = g.stage.members[1].node.refusals.counts
         assert (counts["TOPIC_AUTHORIZATION_FAILED"], counts["CLUSTER_AUTHORIZATION_FAILED"]) == (3, 1)
+
+
+async def test_reads_that_are_answered_are_written_down_where_they_are_wanted(tmp_path: Path) -> None:
+    """By the controller that answers, the feed among them; neither what was refused, nor changes, nor probes."""
+    async with guarded(tmp_path) as g:
+        log = g.stage.members[1].node.reads._lines = ReadLog(tmp_path)
+        await g.ask("User:root", "GET", "/v1/users")
+        await g.ask("User:ana", "GET", "/v1/topics", asked=2)
+        await g.ask("User:ana", "GET", "/v1/topics", more={PRINCIPAL: "User:ana"})
+        await g.ask("User:gateway", "GET", "/v1/topics", more={PRINCIPAL: "User:ben"})
+        await g.ask("User:ben", "GET", "/v1/status")
+        await g.ask("User:root", "POST", "/v1/topics/partitions", grown(2))
+        for path in ("/livez", "/v1/metadata/batches?offset=0"):
+            async with g.plain.get(g.stage.members[1].url + path, headers=bearer("User:root")) as answer:
+                assert answer.status == 200
+        log.flush()
+        assert [line[2:7] for line in read_reads(tmp_path, 10)] == [
+            ("GET /v1/users", "User:root", "127.0.0.1", "token", ""),
+            ("GET /v1/topics", "User:ana", "127.0.0.1", "token", ""),
+            ("GET /v1/topics", "User:ben", "127.0.0.1", "token", "User:gateway"),
+            ("GET /v1/metadata/batches", "User:root", "127.0.0.1", "token", ""),
+        ]
 
 
 @pytest.mark.parametrize("asked", [1, 2])

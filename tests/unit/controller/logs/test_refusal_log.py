@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from quorate.controller.logs import refusal_log
-from quorate.controller.logs.refusal_log import KINDS_MAX, LINES_BURST, RefusalLog
+from quorate.controller.logs import counted_lines
+from quorate.controller.logs.counted_lines import KINDS_MAX, LINES_BURST, LINES_PER_SECOND
+from quorate.controller.logs.refusal_log import MESSAGE_CHARS_MAX, RefusalLog
 from quorate.metadata_log.audit.chained_lines import BEGIN, encode_chained
-from quorate.metadata_log.audit.refusal_lines import REFUSED_BEFORE_NAME, REFUSED_NAME, Refusal, read_refusals
+from quorate.metadata_log.audit.refusal_lines import REFUSED_FILES, Refusal, read_refusals
 
 ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS", "scram")
 BO = ANA._replace(principal="User:bo")
@@ -25,7 +26,7 @@ def test_requests_of_one_kind_are_one_line_with_their_count(tmp_path: Path) -> N
     with capture_logs() as said:
         first, second = log.newest(10)
     assert first[1:] == (5, *ANA[:3], "r0", "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists. 0", "scram")
-    assert (second.times, second.principal, second.message) == (7, "User:bo", "m" * refusal_log.MESSAGE_CHARS_MAX)
+    assert (second.times, second.principal, second.message) == (7, "User:bo", "m" * MESSAGE_CHARS_MAX)
     assert [(line["event"], line["times"], line["principal"]) for line in said] == [
         ("request.refused", 5, "User:ana"),
         ("request.refused", 7, "User:bo"),
@@ -36,7 +37,7 @@ def test_requests_of_one_kind_are_one_line_with_their_count(tmp_path: Path) -> N
 def test_line_of_before_there_were_proofs_is_read(tmp_path: Path) -> None:
     (tmp_path / "audit").mkdir()
     old = [1, 1, "POST /v1/topics", "User:ana", "10.0.0.1", "r", "INVALID_REQUEST", "no"]
-    (tmp_path / "audit" / REFUSED_NAME).write_bytes(encode_chained([json.dumps(old).encode()], BEGIN)[0])
+    (tmp_path / "audit" / REFUSED_FILES.current).write_bytes(encode_chained([json.dumps(old).encode()], BEGIN)[0])
     (line,) = read_refusals(tmp_path, 10)
     assert (line.message, line.proof) == ("no", None)
 
@@ -63,19 +64,19 @@ def test_flood_has_a_rate_and_every_refusal_is_counted(tmp_path: Path) -> None:
         kinds(log, 200, first=200 * half_second)
         log.write(start + half_second / 2)
     lines = read_refusals(tmp_path, 10**6)
-    assert LINES_BURST <= len(lines) <= LINES_BURST + 1 + 600 * refusal_log.LINES_PER_SECOND
+    assert LINES_BURST <= len(lines) <= LINES_BURST + 1 + 600 * LINES_PER_SECOND
     waiting = sum(line.times for line in log._waiting.values()) + log._uncounted
     assert sum(line.times for line in lines) + waiting == 1_200 * 200
 
 
 def test_two_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusal_log, "REFUSED_BYTES", 500)
+    monkeypatch.setattr(counted_lines, "FILE_BYTES", 500)
     log = RefusalLog(tmp_path)
     for number in range(20):
         kinds(log, 1, first=number)
         log.newest(1)
     files = {file.name: file.stat().st_size for file in (tmp_path / "audit").iterdir()}
-    assert set(files) == {REFUSED_NAME, REFUSED_BEFORE_NAME}
+    assert set(files) == set(REFUSED_FILES)
     assert max(files.values()) < 800
     assert [line.principal for line in read_refusals(tmp_path, 2)] == ["User:18", "User:19"]
 
@@ -84,7 +85,7 @@ def test_damaged_line_is_left_out(tmp_path: Path) -> None:
     log = RefusalLog(tmp_path)
     kinds(log, 3)
     log.newest(1)
-    file = tmp_path / "audit" / REFUSED_NAME
+    file = tmp_path / "audit" / REFUSED_FILES.current
     data = bytearray(file.read_bytes())
     data[data.index(b"User:1") + 5] ^= 1
     file.write_bytes(data[:-10])

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.audit_log import AuditLog
+from quorate.controller.logs.read_log import ReadLog
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.metadata_log.audit.audit_lines import audit_files
+from quorate.metadata_log.audit.read_lines import READ_FILES
 from quorate.metadata_log.audit.refusal_lines import Refusal
 from quorate.scripts.cli.logs.audit_chain import app
 
@@ -68,6 +70,25 @@ def test_files_can_be_named_and_what_is_not_there_is_said(directory: Path, tmp_p
     for name, why in (("none", "there is no such file or directory"), ("empty", "holds no audit lines (audit/)")):
         code, out = verify(tmp_path / name)
         assert (code, out) == (1, f"{tmp_path / name}\n  NOT READABLE: {why}\n")
+
+
+def test_reads_are_a_chain_where_they_are_written_down_and_are_shown(directory: Path) -> None:
+    log = ReadLog(directory)
+    for principal in ("User:ana", "User:eve"):
+        log.note("GET /v1/users", ANA._replace(principal=principal, proof="scram"))
+    log.flush()
+    assert verify(directory)[1].splitlines()[-1] == "3 chains: 3 as written, 0 broken, 0 not readable"
+    shown = CliRunner().invoke(app, ["reads", str(directory)], catch_exceptions=False).stdout.splitlines()
+    assert [line.split()[2:7] for line in shown] == [
+        ["TIMES", "REQUEST", "PRINCIPAL", "PROOF", "PROXY"],
+        ["1", "GET", "/v1/users", "User:ana", "scram"],
+        ["1", "GET", "/v1/users", "User:eve", "scram"],
+    ]
+    last = CliRunner().invoke(app, ["reads", str(directory), "--json", "--limit", "1"], catch_exceptions=False)
+    assert json.loads(last.stdout)["principal"] == "User:eve"
+    (file,) = READ_FILES.of(directory)
+    file.write_bytes(file.read_bytes().replace(b"User:eve", b"User:ana"))
+    assert verify(directory)[0] == 1
 
 
 def test_what_is_wrong_with_one_directory_keeps_nobody_from_the_next(directory: Path) -> None:
