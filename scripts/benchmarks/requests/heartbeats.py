@@ -126,7 +126,9 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
         pid = cluster.controllers[active].pid
         assert pid is not None
         workspace.say(f"heartbeats: registering {count:,} brokers")
+        before = processor_s(pid)
         fleet = _Fleet(await _registered(cluster, watch.connections[active].url, ids))
+        joining = 1e6 * (processor_s(pid) - before) / count
         await fleet.beat(_INTERVAL_S)
         for number in range(workspace.runs):
             idle = await _share(pid, asyncio.sleep(min(seconds, _IDLE_S)))
@@ -140,13 +142,14 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
         f"3 controllers, {count:,} brokers that registered over HTTP, each with a connection of its own to the active "
         f"controller and a heartbeat (msgpack) every {_INTERVAL_S:g} s, evenly spread, from a client without comforts; "
         f"processor time of the active controller's process over {seconds:g} s, all that it does included; before each "
-        "run the same without heartbeats",
+        "run the same without heartbeats; before the first one all of them connect, register and are unfenced",
         (
             Figure("active controller", "% of a core", busies, (FigureTarget(10),)),
             Figure("... without heartbeats", "% of a core", idles),
             Figure("processor time of a heartbeat", "µs", beats),
             Figure("heartbeat to answer", "ms", medians),
             Figure("99th percentile", "ms", tails),
+            Figure("processor time of a broker that connects and registers", "µs", (joining,)),
         ),
     )
 

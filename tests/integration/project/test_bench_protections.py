@@ -49,7 +49,7 @@ async def test_measured_cluster_is_closed_to_who_proves_nothing_and_open_to_who_
 def test_brokers_show_certificates_of_their_own(tmp_path: Path) -> None:
     outcome = heartbeats.run(workspace(tmp_path, TLS | ACLS))
 
-    assert [len(figure.samples) for figure in outcome.figures] == [1] * 5
+    assert [len(figure.samples) for figure in outcome.figures] == [1] * 6
     assert list(tmp_path.iterdir()) == []
 
 
