@@ -8,9 +8,8 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
-from quorate.controller.api.tls_entrance import peer_certificate
 from quorate.controller.identity.claims import RequestClaims
-from quorate.controller.identity.other_ends import fields_of
+from quorate.controller.identity.other_ends import fields_of, sender_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _READ_BYTES: Final = 65_536
@@ -24,13 +23,8 @@ def claims_of(request: web.Request) -> RequestClaims:
     Raises:
         HttpRefusal: 400, it says something of him twice.
     """
-    return RequestClaims(
-        request.method,
-        request.path_qs,
-        request.remote or "",
-        fields_of(request),
-        peer_certificate(request),
-    )
+    end = sender_of(request)
+    return RequestClaims(request.method, request.path_qs, end.address, fields_of(request), end.certificate)
 
 
 def check_form(request: web.Request, content_type: str) -> None:

@@ -28,7 +28,7 @@ from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.identity.claims import NoAccess
-from quorate.controller.identity.other_ends import remote_address, sender_of
+from quorate.controller.identity.other_ends import address_of, sender_of
 from quorate.controller.identity.seals import SCHEME
 from quorate.controller.logs.refusals import asked_by
 from quorate.controller.permissions.permission import Open
@@ -125,7 +125,7 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     if isinstance(error, NoPlace):
         answer.force_close()
     if isinstance(error, NoAccess):
-        node, address = request.app[NODE_KEY], remote_address(request) or ""
+        node, address = request.app[NODE_KEY], address_of(request)
         now_ms = node.controller.scheduler.monotonic_ms()
         node.cluster.counters().failed_proofs.note(_shown(request), address, now_ms)
         answer.force_close()

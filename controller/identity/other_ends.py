@@ -1,4 +1,9 @@
-"""The other ends of connections: their address and, as far as the connection itself says it, who is there."""
+"""The other ends of connections: their address and, as far as the connection itself says it, who is there.
+
+There is one rule for the address that ACLs, quotas, bounds and logs go by: it is the connection's, and of a Unix socket
+this machine's. What a header says counts for nothing, but for that of a controller that passes a request on
+(``identity.claims``): behind a proxy all clients have the proxy's address.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ _CREDENTIALS: Final = struct.Struct("3i")
 class OtherEnd(NamedTuple):
     """The other end of a connection, as that itself says."""
 
-    #: IP address.
+    #: IP address; empty where nobody knows it.
     address: str
     #: The certificate (DER) that it was made with, of a CA that is trusted; None: none was shown.
     certificate: bytes | None = None
@@ -53,7 +58,7 @@ def sender_of(request: web.Request) -> OtherEnd:
     """The other end of the connection that a request came on."""
     if request.remote == "" and request.transport is not None:
         return other_end(request.transport)
-    return OtherEnd(remote_address(request) or "", peer_certificate(request))
+    return OtherEnd(address_of(request), peer_certificate(request))
 
 
 def fields_of(request: web.Request) -> Mapping[str, str]:
@@ -68,9 +73,9 @@ def fields_of(request: web.Request) -> Mapping[str, str]:
     return request.headers
 
 
-def remote_address(request: web.Request) -> str | None:
-    """IP address of whoever sent a request; None: nobody knows."""
-    return LOCAL_ADDRESS if request.remote == "" else request.remote
+def address_of(request: web.Request) -> str:
+    """IP address of whoever sent a request; empty where nobody knows: the connection was lost before it was asked."""
+    return LOCAL_ADDRESS if request.remote == "" else request.remote or ""
 
 
 def _uid(connected: socket.socket) -> int:

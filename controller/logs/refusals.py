@@ -11,7 +11,7 @@ from aiohttp import web
 
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.identity.claims import NoAccess
-from quorate.controller.identity.other_ends import remote_address
+from quorate.controller.identity.other_ends import address_of
 from quorate.controller.protocol import ItemResult
 from quorate.metadata_log.audit.refusal_lines import Refusal, RefusalLine
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -91,7 +91,7 @@ def asked_by(request: web.Request, origin: Origin | None, request_id: str) -> Re
     resource = request.match_info.route.resource
     route = "an unknown path" if resource is None else resource.canonical
     if origin is None:
-        return RefusedRequest(request.method, route, None, remote_address(request), request_id, None)
+        return RefusedRequest(request.method, route, None, address_of(request) or None, request_id, None)
     return refused_request(request.method, route, origin)
 
 

@@ -15,6 +15,7 @@ from quorate.controller.http.dispatch import REQUEST_ID
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.logins import Logins
+from quorate.controller.identity.other_ends import address_of
 from quorate.controller.scram.errors import ScramError
 from quorate.controller.scram.http_fields import HttpStep, http_step
 from quorate.metadata_log.errors import ErrorCode
@@ -29,11 +30,11 @@ async def get_login(node: Node, parameters: Nothing, request: web.Request) -> we
     if logins is None:
         message = "nobody logs in here: access.login_mechanisms of this controller names none"
         raise HttpRefusal(404, message, ErrorCode.RESOURCE_NOT_FOUND)
-    _check_way(request)
+    address = address_of(request)
+    _check_way(request, address)
     header = request.headers.get("Authorization", "")
     if not header:
         return _told_to_go_on("say who logs in: Authorization with one of the mechanisms of WWW-Authenticate", {})
-    address = request.remote or ""
     logins.failures.check(address)
     try:
         step = http_step(header)
@@ -45,10 +46,9 @@ async def get_login(node: Node, parameters: Nothing, request: web.Request) -> we
         raise NoAccess(401, message, f"the login failed: {error}") from None
 
 
-def _check_way(request: web.Request) -> None:
+def _check_way(request: web.Request, address: str) -> None:
     """Refuse a login that anybody between could read: he would have its token."""
-    # An address is missing where the machine itself carries the request.
-    if not is_secured(request) and request.remote and not is_loopback(request.remote):
+    if not is_secured(request) and not is_loopback(address):
         raise NoAccess(403, "logins from other machines are by TLS only: ask with https://")
 
 

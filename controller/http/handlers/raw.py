@@ -18,6 +18,7 @@ from quorate.controller.feed.sessions import Reader
 from quorate.controller.http.callers import STANDING, rights_here
 from quorate.controller.http.dispatch import REQUEST_ID
 from quorate.controller.http.ports import Node
+from quorate.controller.identity.other_ends import address_of
 from quorate.controller.logs.refusals import asked_by
 from quorate.controller.permissions.permission import OnCluster
 from quorate.controller.permissions.rights import Rights
@@ -66,7 +67,7 @@ def _need_log(rights: Rights) -> None:
 
 def _peer_address(request: web.Request) -> str:
     peer = None if request.transport is None else request.transport.get_extra_info("peername")
-    return f"{peer[0]}:{peer[1]}" if peer else ""
+    return f"{peer[0]}:{peer[1]}" if peer else address_of(request)  # a Unix socket has no port
 
 
 async def _stream(
