@@ -69,8 +69,9 @@ def _id(one: object) -> str:
 
 
 def _key(one: dict[str, object]) -> jwt.PyJWK | None:
-    # A private key that was published is everybody's.
-    if one.get("use", "sig") != "sig" or "d" in one:
+    # A private key that was published is everybody's. Other uses are told twice (RFC 7517, 4.2 and 4.3).
+    uses = one.get("key_ops", ["verify"])
+    if one.get("use", "sig") != "sig" or not isinstance(uses, list) or "verify" not in uses or "d" in one:
         return None
     try:
         key = jwt.PyJWK(one)

@@ -39,6 +39,8 @@ KEYS = [
     public(EC, "e"),
     OCT,
     public(RSA, "enc", use="enc"),
+    public(RSA, "wrap") | {"key_ops": ["wrapKey", "encrypt"]},
+    public(RSA, "odd") | {"key_ops": "verify"},
     public(RSA, "p", alg="PS256"),
 ]
 
@@ -99,6 +101,8 @@ def test_right_token_is_its_subject(token: str) -> None:
         (signed(rsa.generate_private_key(65_537, 2_048)), "ignature"),
         (signed(RSA, "RS256", "e"), "lgorithm"),
         (signed(kid="enc"), "no key 'enc'"),
+        (signed(kid="wrap"), "no key 'wrap'"),
+        (signed(kid="odd"), "no key 'odd'"),
         (signed(kid=None), "no key 'None'"),
         (signed(iss="https://other"), "issuer"),
         (signed(aud="other"), "udience"),
@@ -113,7 +117,7 @@ def test_right_token_is_its_subject(token: str) -> None:
         (signed(sub=""), "its sub is no text, or an empty one"),
         (signed(sub="ana "), "Type:name"),
     ],
-    ids=range(20),
+    ids=range(22),
 )
 def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str) -> None:
     assert says in Stage().why_not(token)
