@@ -16,8 +16,9 @@ from pydantic import BaseModel
 
 from quorate.controller.api.resources import BrokerReply
 from quorate.controller.http.routes.table import ROUTES
+from quorate.controller.operations.bootstrap import FRESH_FEATURES
 from quorate.controller.permissions.permission import ByItem
-from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerRegistrationRequest, Listener
+from quorate.controller.protocol import BrokerHeartbeatRequest, BrokerRegistrationRequest, Listener, SupportedFeature
 from quorate.scripts.cluster.ports import LOOPBACK
 from quorate.scripts.fuzzing import another_user
 from quorate.scripts.fuzzing.knocking import ask, knock, request
@@ -31,6 +32,12 @@ LISTS: Final = [
 ]
 #: An offset that every broker has still to reach.
 _FAR: Final = 2**40
+#: Whatever level a feature has, it is supported.
+_LEVEL_MAX: Final = 30
+_SUPPORTED: Final = [
+    SupportedFeature(name=name, min_supported_version=0, max_supported_version=_LEVEL_MAX)
+    for name in (*(name for name, _ in FRESH_FEATURES), "kraft.version")
+]
 #: Of nobody, on most systems.
 _NOBODY: Final = 65_534
 _NOT_ROOT: Final = "not tried: only root can be another user"
@@ -73,6 +80,7 @@ class FalseBrokers:
             incarnation_id=uuid.uuid4().bytes,
             listeners=[Listener(name="PLAINTEXT", host=LOOPBACK, port=9)],
             log_dirs=[uuid.uuid4().bytes],
+            features=_SUPPORTED,
         )
         return await self._post("register", said, self._own[broker.id])
 
