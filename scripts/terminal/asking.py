@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,8 +20,8 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
-from quorate.scripts.logins.kept_logins import find_kept
-from quorate.scripts.logins.named_login import USER_VARIABLE, find_login
+from quorate.scripts.logins.kept_logins import KeptLogin, find_kept
+from quorate.scripts.logins.named_login import USER_VARIABLE, find_login, is_login_named
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import (
     CERT_VARIABLE,
@@ -69,10 +70,8 @@ def client_of(
             raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
         if shows_certificate():
             raise typer.BadParameter(f"{CERT_VARIABLE} and {USER_VARIABLE} both say who asks: name one of them")
-    shown = secret
-    if secret is None and login is None and not shows_certificate():
-        kept = find_kept(urls, time.time() * 1000)
-        shown = None if kept is None else kept.token.encode()
+    kept = _kept_login(urls, secret)
+    shown = secret if kept is None else kept.token.encode()
     is_administrator = shown is None and login is None
     return ControllerClient(
         urls,
@@ -86,6 +85,22 @@ def client_of(
         insecure=is_insecure(),
         sockets=local_sockets(local) if is_administrator and not shows_certificate() else None,
     )
+
+
+def _kept_login(urls: Sequence[str], secret: bytes | None) -> KeptLogin | None:
+    """The login that is kept for these controllers; None: there is none, or something else says who asks."""
+    if secret is not None or is_login_named() or shows_certificate():
+        return None
+    return find_kept(urls, time.time() * 1000)
+
+
+def _told_of_kept_login(error: HttpRefusal, urls: Sequence[str], secret: bytes | None) -> HttpRefusal:
+    """The same refusal, with what to do where it is the login that is kept which is good no more."""
+    kept = _kept_login(urls, secret) if error.status == HTTPStatus.UNAUTHORIZED else None
+    if kept is None:
+        return error
+    again = f"the login of {kept.principal} is good no more: quorate login {kept.user}, or quorate logout"
+    return HttpRefusal(error.status, f"{error.message}; {again}", error.code)
 
 
 def refuse_other_proofs(why: str) -> None:
@@ -143,8 +158,10 @@ def ask(
     except OutcomeUnknown as error:
         sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
         raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+    except HttpRefusal as error:
+        raise _told_of_kept_login(error, urls, secret) from None
     except ApiError as error:
-        if about is None or isinstance(error, (HttpRefusal, Overloaded)):
+        if about is None or isinstance(error, Overloaded):
             raise  # of the request, whatever it asks for
         raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
 

@@ -76,6 +76,15 @@ async def test_login_that_has_ended_is_said_and_nobody_is_asked_in_another_name(
         assert (await created("late", s.urls[0])).code == exit_codes.DONE
 
 
+async def test_login_that_a_change_of_the_password_ended_is_told_from_a_strangers_token(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s:
+        await log_in(*s.urls)
+        await s.set_user("ana", "another one")
+        ended = await created("late", s.urls[0])
+    assert ended.code == exit_codes.REFUSED
+    assert "the login of User:ana is good no more: quorate login ana, or quorate logout" in ended.said
+
+
 async def test_wrong_password_keeps_nothing_and_is_not_repeated(tmp_path: Path) -> None:
     private("ana", "guessed")
     async with login_servers(tmp_path) as s:
