@@ -46,6 +46,8 @@ class Head:
         #: (end offset, state, bytes, when its last event began) after each appended batch that has not committed yet.
         self._retained: deque[tuple[int, ReplayState, int, float]] = deque()
         self._watch = watch
+        #: Whether a pass is under way: what it was decided on holds no more, and what it comes to does not hold yet.
+        self.is_passing = False
         watch.begun()
 
     @property
@@ -57,14 +59,6 @@ class Head:
     def has_uncommitted(self) -> bool:
         """Whether anything that decisions can see may still be lost."""
         return bool(self._retained) or self._open.record_count > 0
-
-    @property
-    def settled(self) -> MetadataImage | None:
-        """The image that decisions are made on, where all of it is committed; None where something may still be
-        lost.
-        """
-        state = self.state
-        return None if self._retained or self._open.record_count or state.pending is not None else state.stable
 
     def fits(self, size: int) -> bool:
         """Whether a piece of this many bytes can join the open batch."""

@@ -107,11 +107,17 @@ class QuorumController:
         """Whether this node holds a claim (its activation may still be on its way)."""
         return self._head is not None
 
-    @property
-    def settled(self) -> MetadataImage | None:
-        """The image that decisions are made on, where it is committed; None where not all is, and on a standby."""
+    def settled(self, part: Callable[[MetadataImage], object]) -> MetadataImage | None:
+        """The image that decisions are made on, where this part of it is committed, whatever else is not.
+
+        An image's parts are values: what nothing has changed since is the very object of the committed image. None
+        where it is another, while a pass is under way, and on a standby.
+        """
         head = self._head
-        return None if head is None else head.settled
+        if head is None or head.is_passing:
+            return None
+        image, stable = head.image, self._state.stable
+        return image if image is stable or part(image) is part(stable) else None
 
     @property
     def epoch(self) -> int:
@@ -263,12 +269,14 @@ class QuorumController:
             self._stage(head, request.name, *counted(part(head.image)))
 
         def finish() -> None:
+            head.is_passing = False
             self._note(request, decision, head)
             self._answer(head, base_offset, decision, request)
 
         def give_up(error: Exception, fail: Callable[[Exception], None]) -> None:
             self._handle(request.name, error, fail, always_resign=True)
 
+        head.is_passing = True
         is_current, fail = (lambda: self._head is head), request.reply.fail
         MassPass(request.name, slices, self.events, is_current, write, finish, give_up, fail).run()
 

@@ -265,6 +265,7 @@ class Operations:
     def broker_heartbeat_at_once(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse | None:
         """The answer to a heartbeat that changes nothing, where it depends on nothing that may still be lost.
 
+        That is what the broker's registration says, and its session: whatever others change meanwhile, it is answered.
         Its place is before all events that wait, to which it makes no difference. None: it has to take its turn.
         """
         standing = standing_or_none(request)
@@ -284,7 +285,8 @@ class Operations:
         return self._answer_steady(standing, metadata_offset)
 
     def _answer_steady(self, standing: SteadyBroker, metadata_offset: int) -> BrokerHeartbeatResponse | None:
-        image, sessions = self._controller.settled, self._role.sessions_or_none
+        broker_id, sessions = standing.session.broker_id, self._role.sessions_or_none
+        image = self._controller.settled(lambda image: image.cluster.brokers.get(broker_id))
         if image is None or sessions is None:
             return None
         now_ms = self._controller.scheduler.monotonic_ms()

@@ -206,20 +206,20 @@ async def test_repeated_heartbeat_of_a_broker_that_is_not_what_it_was_is_decided
         other.close()
 
 
-async def test_heartbeat_waits_while_something_may_still_be_lost() -> None:
+async def test_heartbeat_waits_while_what_is_said_of_its_broker_may_still_be_lost() -> None:
     async with stage() as on:
-        epoch = await on.register(1, 1)
+        fence = {"broker_id": 1, "broker_epoch": await on.register(1, 1), "want_fence": True}
         on.quorum.is_held = True
         controller = on.members[1].controller
 
         async def waiting() -> int:
             return controller.pending_replies
 
-        change = asyncio.create_task(on.ask(1, "POST", TOPICS, new_topics("a", validate_only=False)))
+        change = asyncio.create_task(on.ask(1, "POST", HEARTBEAT, {**fence, "current_metadata_offset": 5}))
         await eventually(waiting, "the change waits for its commit")
         client = await Client.open(on)
 
-        await client.write(request(HEARTBEAT, {"broker_id": 1, "broker_epoch": epoch, "current_metadata_offset": 5}))
+        await client.write(request(HEARTBEAT, {**fence, "current_metadata_offset": 5}))
         answer = asyncio.create_task(client.read())
 
         async def both_wait() -> bool:

@@ -127,6 +127,30 @@ async def test_nothing_is_decided_between_two_slices_though_the_loop_turns() -> 
     await asyncio.gather(first, second)
 
 
+async def test_nothing_is_settled_amid_a_pass_and_its_broker_once_it_is_committed() -> None:
+    cluster = cluster_of(0, 1, 2)
+    bench = active(cluster)
+    await bench.settle()
+
+    def are_settled() -> list[bool]:
+        return [
+            bench.controller.settled(lambda image, id_=id_: image.cluster.brokers[id_]) is not None  # type: ignore[misc]
+            for id_ in (0, 1)
+        ]
+
+    assert are_settled() == [True, True]
+    task = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
+    await asyncio.sleep(0)
+    bench.scheduler.run_turn()
+    assert len(bench.quorum.batches) == 1
+    assert are_settled() == [False, False]
+    await bench.settle()
+    assert are_settled() == [False, True]
+    bench.commit()
+    await task
+    assert are_settled() == [True, True]
+
+
 async def test_pass_cut_by_a_failover_is_finished_by_the_next_leader() -> None:
     cluster = cluster_of(0, 1, 2)
     bench = active(cluster)

@@ -1,0 +1,125 @@
+"""Whoever floods a controller with changes keeps no broker waiting: counted on the server in decisions, not in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+
+from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.controller.http.express import ExpressConnection
+from tests.integration.http.test_express import HEARTBEAT, TOPICS, Client, new_topics, request
+from tests.integration.http_stage import Stage, stage
+from tests.waiting import eventually
+
+BROKERS = (1, 2, 3, 4)
+BEATS = 50
+#: Connections on each of which the flood has one change under way, all the time.
+FLOOD = 100
+
+
+def beat_of(broker: int, epoch: int, **said: Any) -> bytes:
+    return request(HEARTBEAT, {"broker_id": broker, "broker_epoch": epoch, "current_metadata_offset": 1, **said})
+
+
+class Decisions:
+    """The changes that a controller has decided, and how many of them while each heartbeat waited for its answer."""
+
+    def __init__(self, on: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.decided = 0
+        self.waited: list[int] = []
+        on.members[1].controller.on_decided = self._note
+        read = ExpressConnection.data_received
+
+        def data_received(connection: ExpressConnection, data: bytes) -> None:
+            before = self.decided
+            read(connection, data)
+            if data.startswith(f"POST {HEARTBEAT}".encode()):
+                if connection.task is None:
+                    self.waited.append(self.decided - before)
+                else:
+                    connection.task.add_done_callback(lambda _: self.waited.append(self.decided - before))
+
+        monkeypatch.setattr(ExpressConnection, "data_received", data_received)
+
+    def _note(self, _: DecidedWrite) -> None:
+        self.decided += 1
+
+
+class Flood:
+    """Changes by one principal, as many at once as it has connections."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._names = count()
+
+    async def run(self, on: Stage) -> None:
+        client = await Client.open(on)
+        while not self.is_over:
+            topics = new_topics(f"t{next(self._names)}", validate_only=False)
+            client._writer.write(request(TOPICS, topics, "X-Quorate-Principal: User:eve"))
+            assert (await client.read())[0] == 200
+        client.close()
+
+
+async def beat(on: Stage, broker: int, epoch: int) -> None:
+    client = await Client.open(on)
+    for _ in range(BEATS):
+        client._writer.write(beat_of(broker, epoch))
+        status, _, answer = await client.read()
+        assert (status, json.loads(answer)["is_fenced"]) == (200, False)
+    client.close()
+
+
+async def test_no_change_is_decided_between_a_heartbeat_and_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of brokers that stay what they are, whatever waits for its turn or its commit."""
+    async with stage(1) as on:
+        epochs = {broker: await on.register(1, broker) for broker in BROKERS}
+        decisions, flood = Decisions(on, monkeypatch), Flood()
+
+        async def has_risen() -> bool:
+            return decisions.decided >= FLOOD
+
+        async with asyncio.TaskGroup() as flooding:
+            try:
+                for _ in range(FLOOD):
+                    flooding.create_task(flood.run(on))
+                await eventually(has_risen, "the flood is there")
+                begun = decisions.decided
+                await asyncio.gather(*(beat(on, broker, epoch) for broker, epoch in epochs.items()))
+                decided = decisions.decided - begun
+            finally:
+                flood.is_over = True
+        image = on.members[1].controller.stable
+        assert not any(broker.is_fenced for broker in image.cluster.brokers.values())
+    assert len(decisions.waited) == len(BROKERS) * BEATS
+    assert decided > FLOOD  # the flood went on meanwhile
+    assert max(decisions.waited) == 0
+
+
+async def test_heartbeat_waits_for_the_commit_of_what_is_said_of_its_broker_and_of_nothing_else() -> None:
+    async with stage(1) as on:
+        epochs = {broker: await on.register(1, broker) for broker in (1, 2)}
+        creator, steady, fencing, fenced = [await Client.open(on) for _ in range(4)]
+        on.quorum.is_held = True
+        await creator.write(request(TOPICS, new_topics("a", validate_only=False)))
+        created = asyncio.create_task(creator.read())
+        await fencing.write(beat_of(2, epochs[2], want_fence=True))
+        asked = asyncio.create_task(fencing.read())
+        await fenced.write(beat_of(2, epochs[2], want_fence=True))
+        asked_again = asyncio.create_task(fenced.read())
+        for _ in range(3):
+            await steady.write(beat_of(1, epochs[1]))
+            status, _, answer = await steady.read()
+            assert (status, json.loads(answer)["is_fenced"]) == (200, False)
+        assert not any(task.done() for task in (created, asked, asked_again))
+        on.quorum.is_held = False
+        on.quorum.commit()
+        assert (await created)[0] == 200
+        for task in (asked, asked_again):
+            assert json.loads((await task)[2])["is_fenced"] is True
+        for client in (creator, steady, fencing, fenced):
+            client.close()
