@@ -1,4 +1,4 @@
-"""The controller's event queue: FIFO with a front door, deadlines, and timers by tag.
+"""The controller's event queue: FIFO with a front door, a lane for what is urgent, deadlines, and timers by tag.
 
 Kafka's ``KafkaEventQueue``, on an event loop instead of a thread: events run one at a time, in turns of bounded
 length, so that the sockets get their share between turns. Time and wake-ups come from a ``Scheduler``.
@@ -19,6 +19,8 @@ EVENTS_PER_TURN_MAX: Final = 256
 #: No event is begun in a turn that has taken this long: bulk requests take tens of milliseconds each, and a handful in
 #: one turn would keep the heartbeats of the quorum waiting for an election timeout.
 TURN_MS_MAX: Final = 10.0
+#: Urgent events that run in a row, however many there are, while others wait.
+URGENT_IN_A_ROW_MAX: Final = 32
 
 
 class Timer(Protocol):
@@ -55,6 +57,8 @@ class Event:
     deadline_ms: float | None = None
     #: Counts against the queue's limit; internal events never do.
     is_external: bool = False
+    #: Runs before all that are not: whoever asks lives by the answer, and it costs little.
+    is_urgent: bool = False
     queued_at_ms: float = field(default=0.0)
 
 
@@ -66,6 +70,10 @@ class EventQueue:
         self._length_max = length_max
         self._after_turn = after_turn
         self._events: deque[Event] = deque()
+        self._urgent: deque[Event] = deque()
+        #: Before both of them.
+        self._front: deque[Event] = deque()
+        self._urgent_run = 0
         self._timers: dict[str, tuple[float, Timer]] = {}
         self._is_woken = False
         self._is_closed = False
@@ -79,37 +87,37 @@ class EventQueue:
         self.observe: Callable[[str, float, float], None] | None = None
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._front) + len(self._urgent) + len(self._events)
 
     @property
     def next_name(self) -> str | None:
         """Name of the event that runs next, which may be the rest of a pass; None when nothing waits."""
-        return self._events[0].name if self._events else None
+        return next((waiting[0].name for waiting in (self._front, self._urgent, self._events) if waiting), None)
 
     def append(self, event: Event) -> None:
-        """Queue an event behind all others.
+        """Queue an event behind all others of its kind.
 
         Raises:
             Overloaded: too many external events wait already; nothing was queued.
         """
         if event.is_external and self.external_count >= self._length_max:
             raise Overloaded(f"{self.external_count} requests are waiting, {self._length_max} is the most")
-        self._queue(event, at_front=False)
+        self._queue(event, self._urgent if event.is_urgent else self._events)
 
     def prepend(self, event: Event) -> None:
         """Queue an event before all others: an activation, or the rest of a pass that must not be interrupted."""
-        self._queue(event, at_front=True)
+        self._queue(event, self._front)
 
-    def _queue(self, event: Event, *, at_front: bool) -> None:
+    def _queue(self, event: Event, into: deque[Event]) -> None:
         if self._is_closed:
             event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
             return
         event.queued_at_ms = self._scheduler.monotonic_ms()
         self.external_count += event.is_external
-        if at_front:
-            self._events.appendleft(event)
+        if into is self._front:
+            into.appendleft(event)
         else:
-            self._events.append(event)
+            into.append(event)
         self._wake()
 
     def schedule(self, tag: str, at_ms: float, make: Callable[[], Event], *, keep_earlier: bool = True) -> None:
@@ -146,7 +154,9 @@ class EventQueue:
         self._is_closed = True
         for tag in list(self._timers):
             self.cancel(tag)
-        waiting, self._events = self._events, deque()
+        waiting = [*self._front, *self._urgent, *self._events]
+        for emptied in (self._front, self._urgent, self._events):
+            emptied.clear()
         self.external_count = 0
         for event in waiting:
             event.fail(ApiError(ErrorCode.REQUEST_TIMED_OUT, "the controller is shutting down"))
@@ -162,14 +172,23 @@ class EventQueue:
         ends_at = now + TURN_MS_MAX
         try:
             for _ in range(EVENTS_PER_TURN_MAX):
-                if not self._events or self._ends_turn or now >= ends_at:
+                if not len(self) or self._ends_turn or now >= ends_at:
                     break
-                now = self._run(self._events.popleft(), now)
+                now = self._run(self._next(), now)
         finally:
             # An event deals with its own failures. One that does not must not hold up the others.
             self._after_turn()
-            if self._events:
+            if len(self):
                 self._wake()
+
+    def _next(self) -> Event:
+        if self._front:
+            return self._front.popleft()
+        if self._urgent and (not self._events or self._urgent_run < URGENT_IN_A_ROW_MAX):
+            self._urgent_run += 1
+            return self._urgent.popleft()
+        self._urgent_run = 0
+        return self._events.popleft()
 
     def _run(self, event: Event, now: float) -> float:
         """The time when it is done."""

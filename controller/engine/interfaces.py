@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 #: What keeps an idle log moving: twice a second, and nothing changes by it.
 NO_OP: Final = "no_op"
+#: Events by whose answers brokers live, and which cost little.
+_URGENT: Final = frozenset({"broker_heartbeat", "controlled_shutdown"})
 
 
 class Quorum(Protocol):
@@ -121,6 +123,11 @@ class WriteRequest(Generic[T]):
     origin: Origin | None = None
     #: Somebody waits for the reply.
     is_external: bool = False
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it comes before what is not."""
+        return self.is_external and self.name in _URGENT
 
 
 @dataclass(frozen=True, slots=True)

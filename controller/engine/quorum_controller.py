@@ -221,7 +221,7 @@ class QuorumController:
             if self.on_decided is not None:
                 self.on_decided(DecidedWrite(request.name, request.origin, base_offset, head.next_offset, refusal))
 
-        return Event(request.name, run, reply.fail, deadline_ms, request.is_external)
+        return Event(request.name, run, reply.fail, deadline_ms, request.is_external, request.is_urgent)
 
     def _decide(self, head: Head, request: WriteRequest[T]) -> None:
         context = WriteContext(head.image, head.next_offset, self.scheduler.monotonic_ms(), request.origin)

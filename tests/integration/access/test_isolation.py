@@ -100,6 +100,23 @@ async def test_no_change_is_decided_between_a_heartbeat_and_its_answer(monkeypat
     assert max(decisions.waited) == 0
 
 
+async def test_heartbeat_that_changes_something_comes_before_the_changes_that_wait() -> None:
+    async with stage(1) as on:
+        epoch = await on.register(1, 1)
+        decided: list[str] = []
+        on.members[1].controller.on_decided = lambda one: decided.append(one.name)
+        clients = [await Client.open(on) for _ in range(41)]
+        for number, client in enumerate(clients[:-1]):
+            client._writer.write(request(TOPICS, new_topics(f"t{number}", validate_only=False)))
+        clients[-1]._writer.write(beat_of(1, epoch, want_fence=True))
+        for client in clients:
+            assert (await client.read())[0] == 200
+            client.close()
+    assert len(decided) == len(clients)
+    # What was read in the same turn of the loop, and so wanted its turn at the same time, was decided after it.
+    assert decided.index("broker_heartbeat") < len(decided) - 1
+
+
 async def test_heartbeat_waits_for_the_commit_of_what_is_said_of_its_broker_and_of_nothing_else() -> None:
     async with stage(1) as on:
         epochs = {broker: await on.register(1, broker) for broker in (1, 2)}

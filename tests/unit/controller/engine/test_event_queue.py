@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.controller.engine.event_queue import EVENTS_PER_TURN_MAX, TURN_MS_MAX, Event, EventQueue
+from quorate.controller.engine.event_queue import (
+    EVENTS_PER_TURN_MAX,
+    TURN_MS_MAX,
+    URGENT_IN_A_ROW_MAX,
+    Event,
+    EventQueue,
+)
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from tests.unit.controller.manual_scheduler import ManualScheduler
 
@@ -18,8 +24,11 @@ class Story:
         self.errors: list[Exception] = []
         self.queue = EventQueue(self.scheduler, length_max, lambda: self.told.append("|"))
 
-    def event(self, name: str, *, deadline_ms: float | None = None, is_external: bool = False) -> Event:
-        return Event(name, lambda: self.told.append(name), self.errors.append, deadline_ms, is_external)
+    def event(
+        self, name: str, *, deadline_ms: float | None = None, is_external: bool = False, is_urgent: bool = False
+    ) -> Event:
+        run = lambda: self.told.append(name)  # noqa: E731
+        return Event(name, run, self.errors.append, deadline_ms, is_external, is_urgent)
 
 
 def test_event_queue_appended_events_run_in_order_and_share_a_turn() -> None:
@@ -36,6 +45,29 @@ def test_event_queue_prepended_event_runs_before_all_that_waits() -> None:
     story.queue.prepend(story.event("activation"))
     story.scheduler.run()
     assert story.told == ["activation", "a", "|"]
+
+
+def test_event_queue_urgent_event_runs_before_all_but_what_was_prepended() -> None:
+    story = Story()
+    for name in "ab":
+        story.queue.append(story.event(name))
+    story.queue.append(story.event("heartbeat", is_urgent=True))
+    story.queue.append(story.event("second", is_urgent=True))
+    story.queue.prepend(story.event("rest of a pass"))
+    assert (len(story.queue), story.queue.next_name) == (5, "rest of a pass")
+    story.scheduler.run()
+    assert story.told == ["rest of a pass", "heartbeat", "second", "a", "b", "|"]
+
+
+def test_event_queue_urgent_events_do_not_keep_all_others_waiting() -> None:
+    story = Story()
+    for name in "ab":
+        story.queue.append(story.event(name))
+    for _ in range(2 * URGENT_IN_A_ROW_MAX + 1):
+        story.queue.append(story.event("u", is_urgent=True))
+    story.scheduler.run()
+    rows = "".join(story.told).rstrip("|").split("a")
+    assert [len(rows[0]), *map(len, rows[1].split("b"))] == [URGENT_IN_A_ROW_MAX, URGENT_IN_A_ROW_MAX, 1]
 
 
 def test_event_queue_many_events_are_spread_over_turns() -> None:
