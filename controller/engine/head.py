@@ -8,7 +8,7 @@ wrong head is dropping a reference; nothing is ever undone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from quorate.controller.engine.head_counters import COMMITS_FOLDED, HeadWatch
@@ -59,6 +59,16 @@ class Head:
     def has_uncommitted(self) -> bool:
         """Whether anything that decisions can see may still be lost."""
         return bool(self._retained) or self._open.record_count > 0
+
+    def settled(self, part: Callable[[MetadataImage], object], stable: MetadataImage) -> MetadataImage | None:
+        """The image that decisions are made on, where this part of it is committed, whatever else is not.
+
+        An image's parts are values: what nothing has changed since is the very object of the committed image,
+        ``stable``. None where it is another, and while a pass is under way.
+        """
+        image = self.image
+        is_settled = image is stable or part(image) is part(stable)
+        return image if is_settled and not self.is_passing else None
 
     def fits(self, size: int) -> bool:
         """Whether a piece of this many bytes can join the open batch."""

@@ -108,16 +108,8 @@ class QuorumController:
         return self._head is not None
 
     def settled(self, part: Callable[[MetadataImage], object]) -> MetadataImage | None:
-        """The image that decisions are made on, where this part of it is committed, whatever else is not.
-
-        An image's parts are values: what nothing has changed since is the very object of the committed image. None
-        where it is another, while a pass is under way, and on a standby.
-        """
-        head = self._head
-        if head is None or head.is_passing:
-            return None
-        image, stable = head.image, self._state.stable
-        return image if image is stable or part(image) is part(stable) else None
+        """See ``Head.settled``. None on a standby, too."""
+        return None if self._head is None else self._head.settled(part, self._state.stable)
 
     @property
     def epoch(self) -> int:

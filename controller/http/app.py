@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
@@ -19,7 +20,15 @@ from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
 from quorate.controller.http.callers import CALLER, STANDING, claims_of, origin_of
-from quorate.controller.http.dispatch import BODIES_KEY, LINE_KEY, NODE_KEY, REQUEST_ID, SESSION_KEY, make_handler
+from quorate.controller.http.dispatch import (
+    BODIES_KEY,
+    DECODING_KEY,
+    LINE_KEY,
+    NODE_KEY,
+    REQUEST_ID,
+    SESSION_KEY,
+    make_handler,
+)
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
@@ -53,6 +62,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     )
     app[NODE_KEY] = node
     app[BODIES_KEY] = _bodies(node)
+    app[DECODING_KEY] = asyncio.Lock()
     app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
     app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))

@@ -42,6 +42,8 @@ REQUEST_ID: Final = ContextVar("request_id", default="")
 SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
 LINE_KEY: Final = web.AppKey("line", ForwardLine)
 BODIES_KEY: Final = web.AppKey("bodies", Bodies)
+#: Held while a large body is decoded, until the loop has turned: however many come, sockets are read between two.
+DECODING_KEY: Final = web.AppKey("decoding", asyncio.Lock)
 
 #: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
 _GRACE_MS: Final = 500.0
@@ -50,8 +52,9 @@ _VIEW_MS: Final = 500.0
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
-#: Bytes of a body from whoever has not shown who it is.
-_BODY_OF_A_STRANGER: Final = 65_536
+#: Bytes of a body that takes no turn of the loop for itself to decode: half a millisecond or so. It is all that is
+#: taken from whoever has not shown who it is.
+BODY_BYTES_AT_ONCE: Final = 65_536
 
 #: Status of an answer to a request of whose items some were refused.
 SOME_FAILED: Final = 207
@@ -78,7 +81,7 @@ def make_handler(route: Route) -> _Handler:
             forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
             if forwarded is not None:
                 return forwarded
-            model = decode_body(route.body, body, media) if route.has_body else Nothing()
+            model = await _decode(route, request, body, media)
             rights = node.access.rights(caller)
             ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
             reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
@@ -108,6 +111,18 @@ def _note_read(route: Route, node: Node) -> None:
         node.reads.note(route.method, route.path, origin_of(caller, REQUEST_ID.get()))
 
 
+async def _decode(route: Route, request: web.Request, body: bytes, media: str) -> BaseModel:
+    if not route.has_body:
+        return Nothing()
+    if len(body) <= BODY_BYTES_AT_ONCE:
+        return decode_body(route.body, body, media)
+    async with request.app[DECODING_KEY]:
+        try:
+            return decode_body(route.body, body, media)
+        finally:
+            await asyncio.sleep(0)
+
+
 def _check_sealed(caller: Caller, body: bytes) -> None:
     if caller.body_digest is not None and hashlib.sha256(body).digest() != caller.body_digest:
         raise NoAccess(401, "the body is not the one that this request was sealed with")
@@ -119,7 +134,7 @@ async def _read(route: Route, request: web.Request, node: Node, caller: Caller, 
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
     most = route.body_bytes_max(node.limits.body_bytes_max)
-    most = most if caller.is_proved else min(most, _BODY_OF_A_STRANGER)
+    most = most if caller.is_proved else min(most, BODY_BYTES_AT_ONCE)
     work = read_body(request, most, room.grow)
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 

@@ -281,8 +281,12 @@ ADDITIONS = {
 }
 
 
+#: Looks at values, on the way of no write and outside of every event.
+LOOKS = {"self._head.settled"}
+
+
 def test_every_seam_of_the_controller_has_its_faults() -> None:
-    assert seams_in_source() == {*PLACES, *OWN_PLACES, *ADDITIONS}
+    assert seams_in_source() == {*PLACES, *OWN_PLACES, *ADDITIONS, *LOOKS}
 
 
 @pytest.mark.parametrize("make", ERRORS, ids=lambda make: type(make()).__name__)
@@ -314,6 +318,7 @@ API = "tests/integration/http/test_api.py::"
 FEED = "tests/integration/http/test_feed.py::"
 BAD_INPUT = "tests/integration/http/test_bad_input.py::"
 FORWARDING = "tests/integration/http/test_forwarding.py::"
+ISOLATION = "tests/integration/brokers/test_isolation.py::"
 #: Every place where the way of a write waits, by function, and the test that cuts the wait short there.
 AWAITS: dict[ModuleType, dict[str, str]] = {
     quorum_controller: {"append_write_event": HERE, "append_read_event": HERE},
@@ -324,6 +329,7 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
         "handle": BAD_INPUT + "test_bug_of_ours_is_500_with_an_incident_that_the_log_tells_of",
         "_answer_raw": FEED + "test_feed_stream_carries_every_batch_until_the_server_ends_it",
         "_read": API + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
+        "_decode": ISOLATION + "test_large_bodies_are_decoded_one_in_a_turn_of_the_loop",
         "_maybe_forward": FORWARDING
         + "test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything",
         "run_route": FORWARDING + "test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome",

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from quorate.controller.api.content import decode_body
 from quorate.controller.engine.interfaces import DecidedWrite
+from quorate.controller.http import dispatch
 from quorate.controller.http.express import ExpressConnection
 from tests.integration.http.test_express import HEARTBEAT, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import Stage, stage
@@ -100,9 +102,38 @@ async def test_no_change_is_decided_between_a_heartbeat_and_its_answer(monkeypat
     assert max(decisions.waited) == 0
 
 
+async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the sockets are read, and heartbeats answered, between two of them, however many have come."""
+    turn, decoded = 0, []
+
+    def noted(model: Any, data: bytes, media: str) -> Any:
+        decoded.append(turn)
+        return decode_body(model, data, media)
+
+    def count_turn() -> None:
+        nonlocal turn
+        turn += 1
+        if len(decoded) < len(clients):
+            asyncio.get_running_loop().call_soon(count_turn)
+
+    monkeypatch.setattr(dispatch, "decode_body", noted)
+    async with stage(1) as on:
+        body = b"[" + b" " * dispatch.BODY_BYTES_AT_ONCE + b"]"
+        clients = [await Client.open(on) for _ in range(6)]
+        for client in clients:
+            await client.write(request(TOPICS, body)[:-1])
+        count_turn()
+        for client in clients:
+            client._writer.write(b"]")
+        for client in clients:
+            assert (await client.read())[0] == 400
+            client.close()
+    assert len(decoded) == len(set(decoded)) == len(clients)
+
+
 async def test_heartbeat_that_changes_something_comes_before_the_changes_that_wait() -> None:
     async with stage(1) as on:
-        epoch = await on.register(1, 1)
+        epoch, _ = [await on.register(1, broker) for broker in (1, 2)]
         decided: list[str] = []
         on.members[1].controller.on_decided = lambda one: decided.append(one.name)
         clients = [await Client.open(on) for _ in range(41)]
