@@ -23,7 +23,7 @@ import typer
 
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.protocol.acls import AclFilter
-from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.private_files import read_secret
 from quorate.scripts.benchmarks.programs.member_process import quorum_config
 from quorate.scripts.benchmarks.workspace import temporary_directory
@@ -191,7 +191,7 @@ async def _judge(cluster: LocalCluster, stream: WriteStream, siege: Siege) -> No
         _, digests = await digests_at_one_offset(cluster, _READY_S)
         if len(set(digests.values())) != 1:
             siege.findings.append(f"the nodes differ: {digests}")
-    except ApiError as error:
+    except QuorateError as error:  # of a process that has ended, too
         siege.findings.append(f"the cluster does not answer any more: {error}")
 
 
