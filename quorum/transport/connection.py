@@ -89,8 +89,8 @@ class PeerConnection(asyncio.Protocol):
         #: It was answered, and nothing that still comes is looked at.
         self._is_astray = False
         self.pulse = Pulse()
-        #: Set once it has ended.
-        self.gone = asyncio.Event()
+        #: Set once whoever dialled it is to dial again: it has ended, or gives up its place.
+        self.is_over = asyncio.Event()
         self.stream: asyncio.Transport | None = None
         self._timeout: asyncio.TimerHandle | None = None
 
@@ -113,7 +113,7 @@ class PeerConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        self.gone.set()
+        self.is_over.set()
         if self._timeout is not None:
             self._timeout.cancel()
         self._owner.lost(self)
@@ -167,6 +167,25 @@ class PeerConnection(asyncio.Protocol):
         """Let the peer hear that this end lives."""
         if self.is_open and self.stream is not None:
             self._write(PING)
+
+    def look_at_certificates(self) -> None:
+        """End the connection when it rests on certificates that are not those of the moment.
+
+        Whoever has dialled it dials another, which takes its place once it stands: nobody is without one in between,
+        and no leader is missed. Only if none comes about is it closed. Whoever was dialled can do nothing but close it.
+        """
+        if self._tls is None or not self.is_open or self.is_over.is_set():
+            return
+        fault = self._tls.fault()
+        if self._dialled is None:
+            if fault is not None:
+                self._close_for("certificate", fault)
+        elif fault is not None or self._tls.is_renewed:
+            self.is_over.set()
+            why = fault or "this node's certificates or CAs have changed, and it takes no connection by the new ones"
+            self._timeout = asyncio.get_running_loop().call_later(
+                HANDSHAKE_TIMEOUT, self._close_for, "certificate", why
+            )
 
     def close(self) -> None:
         """Cut the connection; nothing of it is looked at any more, and what waits to be sent is dropped."""

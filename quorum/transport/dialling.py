@@ -1,4 +1,4 @@
-"""Keeps one connection to a peer: dials, waits until it has ended, dials again."""
+"""Keeps one connection to a peer: dials, waits until it has ended or another is to take its place, dials again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def keep_connected(
         except OSError:  # a TimeoutError is one
             addresses.failed()
         else:
-            await connection.gone.wait()
+            await connection.is_over.wait()
             if connection.is_established and loop.time() - begun >= _STEADY_SECONDS:
                 pause = _REDIAL_MIN
                 continue

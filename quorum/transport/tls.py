@@ -8,11 +8,13 @@ bounded in time, and told in the log when it is refused.
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.peer_certificates import PeerCertificate
 from quorate.quorum.errors import HandshakeRefused, ProtocolError
 
 #: More than the largest record holds: the library gives one at a time.
@@ -31,17 +33,20 @@ class QuorumTls:
     as_client: Callable[[], ssl.SSLContext]
     #: Ids of the controllers of this cluster that a certificate (DER) names; raises ``QuorateError`` if it names none.
     controllers: Callable[[bytes], frozenset[int]]
+    #: Seconds since 1970, by which certificates end.
+    wall_s: Callable[[], float] = time.time
 
 
 class TlsChannel:
     """One end of one connection."""
 
     def __init__(self, tls: QuorumTls, *, is_server: bool) -> None:
-        self._controllers = tls.controllers
+        self._controllers, self._wall_s = tls.controllers, tls.wall_s
+        self._contexts = tls.as_server if is_server else tls.as_client
         self._from_wire, self._to_wire = ssl.MemoryBIO(), ssl.MemoryBIO()
-        context = tls.as_server() if is_server else tls.as_client()
-        self._ends = context.wrap_bio(self._from_wire, self._to_wire, server_side=is_server)
+        self._ends = self._contexts().wrap_bio(self._from_wire, self._to_wire, server_side=is_server)
         self._shaken_bytes = 0
+        self._shown: PeerCertificate | None = None
         #: Controllers that the peer's certificate names; None until the handshake is through.
         self.peers: frozenset[int] | None = None
 
@@ -70,7 +75,17 @@ class TlsChannel:
             self.peers = self._controllers(shown)
         except QuorateError as error:
             raise HandshakeRefused(f"its certificate makes no voter: {error}") from error
+        self._shown = PeerCertificate.of(self._ends)
         return True
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether this node has other certificates or CAs now than this connection was made with."""
+        return self._ends.context is not self._contexts()
+
+    def fault(self) -> str | None:
+        """Why the peer would be refused now by the certificate that it has shown; None: it would not."""
+        return None if self._shown is None else self._shown.fault(self._contexts(), self._wall_s())
 
     def opened(self, data: bytes = b"") -> Iterator[bytes]:
         """The words of the peer, in pieces, once the handshake is through.

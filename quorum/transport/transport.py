@@ -227,7 +227,9 @@ class PeerTransport:
             self._look_later()
 
     def _ping_or_close(self) -> None:
-        """Ping the idle connections, and close the dead ones and those that got stuck."""
+        """Ping the idle connections, and close the dead ones and those that got stuck or have lost their right."""
+        for connection in list(self._established.values()):
+            connection.look_at_certificates()
         look = self._watch.look(self._owner.now(), self._established.values())
         for connection in look.idle:
             connection.ping()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -189,29 +190,84 @@ async def test_node_without_certificates_and_one_with_them_say_what_is_wrong(
             assert not both.nodes[1].events + both.nodes[2].events
 
 
-async def test_ca_and_certificates_change_while_a_connection_stands_and_the_next_one_uses_them(
+class Loaded:
+    """The files of nodes 1 and 2 as their processes have them, and the clock by which they look at them again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._now = 0.0
+        self.files = {
+            node_id: TlsFiles(self._written(node_id, OURS, OURS), is_server=True, clock=lambda: self._now)
+            for node_id in (1, 2)
+        }
+
+    def two(self) -> AbstractAsyncContextManager[Two]:
+        return two(quorum_tls(self.files[1], "c"), quorum_tls(self.files[2], "c"))
+
+    def change(self, node_id: int, issuer: CertificateAuthority, *trusts: CertificateAuthority) -> None:
+        """Give a node a certificate of this CA, and those that it trusts."""
+        self._written(node_id, issuer, *trusts)
+        self._now += 10
+
+    def _written(self, node_id: int, issuer: CertificateAuthority, *trusts: CertificateAuthority) -> TlsPaths:
+        return written(self._directory / str(node_id), named(issuer, uri("controller", node_id)), *trusts)
+
+
+async def test_ca_and_certificates_change_and_another_connection_takes_the_place_of_each_before_it_ends(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """First both trust the new CA, too; then each gets a certificate of it; then the old one is forgotten."""
     new = authority("new")
-    clock = 0.0
-
-    def loaded(node_id: int, issuer: CertificateAuthority, *trusts: CertificateAuthority) -> TlsPaths:
-        return written(tmp_path / str(node_id), named(issuer, uri("controller", node_id)), *trusts)
-
-    files = {node_id: TlsFiles(loaded(node_id, OURS, OURS), is_server=True, clock=lambda: clock) for node_id in (1, 2)}
-    async with two(quorum_tls(files[1], "c"), quorum_tls(files[2], "c")) as both:
+    loaded = Loaded(tmp_path)
+    async with loaded.two() as both:
         await stand(both)
-        for step, (issuer, trusts) in enumerate([(OURS, (OURS, new)), (new, (OURS, new)), (new, (new,))], start=2):
-            for node_id in (1, 2):
-                loaded(node_id, issuer, *trusts)
-            clock += 10
-            assert both.nodes[1].events[-1] == ("connected", 2), "nobody who is connected is disturbed"
-            for stream in both.link.streams:
-                stream.close()
-            await stand(both, step)
-            assert [files[node_id].trouble for node_id in (1, 2)] == [None, None]
+        for number, (issuer, trusts) in enumerate([(OURS, (OURS, new)), (new, (OURS, new)), (new, (new,))], start=2):
+            loaded.change(1, issuer, *trusts)
+            loaded.change(2, issuer, *trusts)
+            await stand(both, number)
+            await eventually(_is(lambda: both.link.made >= 2 * number), "the other channel, too")  # noqa: B023
+
+        told = both.nodes[1].events
+        assert told[0::2] == [("connected", 2)] * len(told[0::2])
+        assert told[1::2] == [("disconnected", 2)] * len(told[1::2])
+        assert told[-1] == ("connected", 2), "it was replaced, and never gone"
+        assert [loaded.files[node_id].trouble for node_id in (1, 2)] == [None, None]
         assert not [message for message in caplog.messages if "certificate" in message]
+
+
+async def test_connection_by_a_certificate_whose_ca_was_retired_is_closed_and_not_made_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Node 1 trusts it no more, and node 2 has no other."""
+    new = authority("new")
+    loaded = Loaded(tmp_path)
+    async with loaded.two() as both:
+        await stand(both)
+        with caplog.at_level(logging.WARNING):
+            loaded.change(1, new, new)
+            gone = ("disconnected", 2)
+            await eventually(_is(lambda: gone in both.nodes[1].events), "node 1 has closed it")
+            await eventually(_is(lambda: "its certificate is refused" in caplog.text), "and takes no other")
+        assert "its certificate is of a CA that is trusted no more" in caplog.text
+        assert both.nodes[1].events.count(("connected", 2)) == 1
+
+
+@pytest.mark.parametrize("looking", [1, 2])
+async def test_connection_ends_with_the_certificate_of_the_other_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, looking: int
+) -> None:
+    """By the clock of the node that looks at it; whoever dials has another one in its place at once."""
+    now = time.time()
+    tls = {1: good(tmp_path, 1), 2: good(tmp_path, 2)}
+    tls[looking] = replace(tls[looking], wall_s=lambda: now)
+    async with two(tls[1], tls[2]) as both:
+        await stand(both)
+        made = both.link.made
+        with caplog.at_level(logging.WARNING):
+            now += 60 * 86_400
+            await eventually(_is(lambda: both.link.made >= made + 2), "both channels are dialled anew")
+            if looking == 1:
+                assert "its certificate has expired since" in caplog.text
 
 
 async def test_who_says_nothing_in_tls_is_bounded_as_others_that_prove_nothing(tmp_path: Path) -> None:
