@@ -5,6 +5,7 @@ A handshake looks at it once, and the connection may stand for months: meanwhile
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import sys
 
@@ -25,6 +26,12 @@ class PeerCertificate:
         """None: the other end has shown none, or this end has not asked for one that is to be trusted."""
         shown = secured.getpeercert()
         return cls(secured, float(ssl.cert_time_to_seconds(str(shown["notAfter"])))) if shown else None
+
+    @classmethod
+    def at(cls, transport: asyncio.BaseTransport) -> PeerCertificate | None:
+        """The same of a connection of asyncio's, on which TLS may be spoken or not."""
+        secured = transport.get_extra_info("ssl_object")
+        return None if secured is None else cls.of(secured)
 
     def fault(self, context: ssl.SSLContext, now_s: float) -> str | None:
         """Why the other end would be refused by it now; None: it would not.

@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from quorate.controller.connections.places import Places
+from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.peer_certificates import PeerCertificate
 
 HEAD_END: Final = b"\r\n\r\n"
 
@@ -26,6 +28,9 @@ class Keeper(Protocol):
 
     def prove(self, connection: Any, owner: str | None) -> None:
         """See ``Gate.prove``."""
+
+    def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
+        """See ``Gate.dismiss``."""
 
 
 class FrameworkConnection(asyncio.Protocol):
@@ -42,6 +47,10 @@ class FrameworkConnection(asyncio.Protocol):
         #: The last bytes of that head, among which its end may begin.
         self._tail = b""
         self._is_answering = False
+        #: None: the client has shown none.
+        self.certificate = PeerCertificate.at(transport)
+        #: Whether the next answer is the last.
+        self.is_leaving = False
 
     def take_over(self, data: bytes, head_since: float) -> None:
         """From now on it is the framework's, beginning with these bytes of a request."""
@@ -65,6 +74,17 @@ class FrameworkConnection(asyncio.Protocol):
         """It has been answered."""
         self._is_answering = False
         self._gate.places.end(self, self._clock())
+
+    def leave(self) -> None:
+        """Close the connection behind the next answer or, where nothing is asked until this is said again, then."""
+        is_idle = not self._is_answering and self.head_since is None and not self.transport.get_write_buffer_size()
+        if self.is_leaving and is_idle:
+            self.transport.close()
+        self.is_leaving = True
+
+    def dismiss(self, error: ApiError) -> None:
+        """Say what is wrong with what came, and close the connection."""
+        self._gate.dismiss(self.transport, error)
 
     def close(self) -> None:
         """Close the connection."""
@@ -119,6 +139,9 @@ async def mark_answering(
         return await handler(request)
     connection.begin()
     try:
-        return await handler(request)
+        answer = await handler(request)
     finally:
         connection.end()
+    if connection.is_leaving:
+        answer.force_close()
+    return answer

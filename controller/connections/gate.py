@@ -7,16 +7,20 @@ that those are ended here whose head takes too long.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 import structlog
 
 from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.framework_connection import FrameworkConnection
 from quorate.controller.connections.places import Leaving, Places
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
+from quorate.metadata_log.peer_certificates import PeerCertificate
 
 log = structlog.get_logger()
 
@@ -35,6 +39,17 @@ class ServedConnection(Protocol):
 
     def close(self) -> None:
         """Close the connection, and give up what is under way."""
+
+
+class CertifiedConnection(Protocol):
+    """A connection that was made with a certificate, or without."""
+
+    @property
+    def certificate(self) -> PeerCertificate | None:
+        """Shown by the client; None: none was."""
+
+    def leave(self) -> None:
+        """Close the connection behind the next answer or, where nothing is asked until this is said again, then."""
 
 
 #: Whoever has a place.
@@ -76,8 +91,16 @@ class GateLimits:
 class Gate:
     """Lets connections in, and sends away those that have had their time. Owned by the loop thread."""
 
-    def __init__(self, server: Server, limits: GateLimits) -> None:
+    def __init__(
+        self,
+        server: Server,
+        limits: GateLimits,
+        tls: TlsContexts | None = None,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        """``tls``: with whose CAs clients' certificates are looked at. ``wall_s``: seconds since 1970."""
         self._server = server
+        self._tls, self._wall_s = tls, wall_s
         self._head_s, self._silence_s = limits.head_s, limits.silence_s
         self._refused, self._silent_until = 0, 0.0
         self._clock = asyncio.get_running_loop().time
@@ -131,6 +154,7 @@ class Gate:
         """
         successor = FrameworkConnection(connection.transport, framework, self)
         self.places.pass_on(connection, successor)
+        self.look_at_certificates([successor])
         successor.take_over(data, head_since)
 
     def sweep(self) -> None:
@@ -142,6 +166,18 @@ class Gate:
                 self.dismiss(slow.transport, HttpRefusal(408, message, ErrorCode.REQUEST_TIMED_OUT))
         for stranger in self.places.silent_strangers(now - self._silence_s):
             stranger.close()
+        self.look_at_certificates(list(self.handed_over))
+
+    def look_at_certificates(self, connections: Iterable[CertifiedConnection]) -> None:
+        """Let those go, between two requests, whose client's certificate has ended, or is of a CA that is trusted no
+        more: the right that it was made with is gone.
+        """
+        if self._tls is None:
+            return
+        context, now_s = self._tls(), self._wall_s()
+        for connection in connections:
+            if connection.certificate is not None and connection.certificate.fault(context, now_s) is not None:
+                connection.leave()
 
     def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
         """Say why, and close the connection."""

@@ -21,6 +21,7 @@ from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
 from quorate.controller.api.request_ids import request_id_of
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
 from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.framework_connection import HEAD_END
@@ -41,6 +42,7 @@ from quorate.controller.logs.refusals import refused_request
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.quotas.connections import ConnectionRates
 from quorate.metadata_log.errors import ApiError, Overloaded
+from quorate.metadata_log.peer_certificates import PeerCertificate
 
 #: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
@@ -78,9 +80,12 @@ class ExpressLane:
         bodies: Bodies,
         idle_s: float,
         *,
+        tls: TlsContexts | None = None,
         wants_certificates: bool = False,
     ) -> None:
         """``framework`` makes the protocol that takes over a connection. ``bodies``: those of the requests there, too.
+
+        ``tls``: that is spoken; None: none is.
 
         ``wants_certificates``: who shows none is told so at his first request, for a handshake says nothing.
 
@@ -100,7 +105,7 @@ class ExpressLane:
         self._shortest_s = min(head_s, idle_s)
         places = limits.connections_max, limits.connections_per_address_max
         #: Of the connections here and of those that were handed over.
-        self.gate = Gate(self, GateLimits(*places, head_s, self._shortest_s))
+        self.gate = Gate(self, GateLimits(*places, head_s, self._shortest_s), tls)
         self._rates = ConnectionRates(limits.quota_burst_seconds, limits.connections_per_second_max)
         self.clock = asyncio.get_running_loop().time
         self._sweep_timer = self._schedule_sweep()
@@ -138,6 +143,7 @@ class ExpressLane:
         for connection in list(self.connections):
             if connection.task is None and connection.used_at <= now - self._idle_s:
                 connection.close()
+        self.gate.look_at_certificates(list(self.connections))
         self.gate.sweep()
         self._sweep_timer = self._schedule_sweep()
 
@@ -214,6 +220,9 @@ class ExpressConnection(asyncio.Protocol):
         self._lane = lane
         self._handshake = handshake
         self._end = OtherEnd("")
+        #: None: the client has shown none.
+        self.certificate: PeerCertificate | None = None
+        self._is_leaving = False
         self._lacks_certificate = False
         self.transport: asyncio.Transport
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
@@ -234,6 +243,7 @@ class ExpressConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # that of uvloop is one in all but its class
         self._end = end = other_end(transport)
+        self.certificate = PeerCertificate.at(transport)
         if not self._lane.gate.enter_after(self, self._handshake, end.address, is_local=end.uid is not None):
             return
         self._lane.connections.add(self)
@@ -263,10 +273,16 @@ class ExpressConnection(asyncio.Protocol):
         elif self.task is not None:
             self.transport.pause_reading()
             self._early.append(data)
-        elif self._repeats(data) or self._answer(data):
+        elif not self._is_leaving and (self._repeats(data) or self._answer(data)):
             self.has_asked = True
         else:
             self._hand_over(data, self.used_at if self.has_asked else opened_at)
+
+    def leave(self) -> None:
+        """See ``gate.CertifiedConnection``: the last answer is the framework's."""
+        if self._is_leaving and self.task is None:
+            self.transport.close()
+        self._is_leaving = True
 
     def close(self) -> None:
         """Close the connection, and give up what is under way."""

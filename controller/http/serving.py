@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,8 @@ from aiohttp import web, web_app
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.connections.framework_connection import mark_answering
-from quorate.controller.connections.listening import IDLE_S, LINGERING_S, ListeningPort
+from quorate.controller.connections.framework_handler import FrameworkHandler
+from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.http.app import make_app
 from quorate.controller.http.dispatch import BODIES_KEY
 from quorate.controller.http.express import ExpressLane
@@ -86,19 +88,12 @@ class HttpServer:
         """
         app = make_app(node, routes)
         app.middlewares.insert(0, mark_answering)
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            shutdown_timeout=grace_s,
-            keepalive_timeout=idle_s,
-            lingering_time=LINGERING_S,
-            # It would inflate what anybody sends, a thousand times its size, before it is known who sends it.
-            auto_decompress=False,
-        )
+        runner = web.AppRunner(app, shutdown_timeout=grace_s)
         await runner.setup()
-        framework = runner.server
-        assert framework is not None
-        lane = ExpressLane(node, routes, framework, app[BODIES_KEY], idle_s, wants_certificates=wants_certificates)
+        server = runner.server
+        assert server is not None
+        framework, bodies = partial(FrameworkHandler, server, idle_s), app[BODIES_KEY]
+        lane = ExpressLane(node, routes, framework, bodies, idle_s, tls=tls, wants_certificates=wants_certificates)
         at_path = None
         try:
             at_path = None if local is None else await _LocalListener.open(lane, local)

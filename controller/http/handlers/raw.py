@@ -12,7 +12,9 @@ from quorate.controller.api import headers
 from quorate.controller.api.content import BATCHES, OCTETS
 from quorate.controller.api.errors import status_of
 from quorate.controller.api.models import CheckpointParameters, FeedParameters, Nothing
+from quorate.controller.connections.framework_connection import connection_of
 from quorate.controller.decisions.origin import ORIGIN
+from quorate.controller.feed.feed import FeedChunk
 from quorate.controller.feed.sending import ChunkSender, chunk_headers
 from quorate.controller.feed.sessions import Reader
 from quorate.controller.http.callers import STANDING, rights_here
@@ -56,9 +58,12 @@ async def get_batches(node: Node, parameters: FeedParameters, request: web.Reque
             parameters.max_bytes,
             is_past=parameters.past,
             reader=place,
-        ) as chunk:
+        ) as found:
             STANDING.get().check(_need_log)
-            return await sender.answer(chunk)
+            offset = parameters.offset
+            # Whoever may go on asks again, on another connection.
+            nothing = FeedChunk(b"", offset, offset, None, is_cut=False)
+            return await sender.answer(nothing if _is_leaving(request) else found)
 
 
 def _need_log(rights: Rights) -> None:
@@ -89,8 +94,16 @@ async def _stream(
         return answer
 
 
+def _is_leaving(request: web.Request) -> bool:
+    """Whether the connection has lost the right that it was made by, and ends behind this answer."""
+    connection = connection_of(request)
+    return connection is not None and connection.is_leaving
+
+
 def _still_stands(node: Node, request: web.Request) -> bool:
     """Whether a stream may go on. Its follower is told why not when it asks again; here it is written down."""
+    if _is_leaving(request):
+        return False
     try:
         STANDING.get().check(_need_log)
     except ApiError as error:

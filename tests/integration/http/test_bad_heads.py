@@ -1,0 +1,65 @@
+"""What comes and is no request: it is refused in the form of all errors, and no traceback tells of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.http.test_express import HOST, TOPICS, Client, new_topics, request
+from tests.integration.http_stage import stage
+from tests.waiting import eventually
+
+LONG = b"a" * 9_000
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "says"),
+    [
+        (b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + LONG + b"\r\n\r\n", 431, "at most 8190 bytes"),
+        (b"GET /livez?" + LONG + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431, "at most 8190 bytes"),
+        (b"GET /livez HTTP/1.1\r\nno header\r\n\r\n", 400, "no request of HTTP/1.1"),
+        (b"GET /livez SPDY/9\r\n\r\n", 400, "no request of HTTP/1.1"),
+        (b"\x00\x01\x02\r\n\r\n", 400, "no request of HTTP/1.1"),
+    ],
+    ids=["long header", "long line", "no header", "another protocol", "rubbish"],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_head_that_cannot_be_read_is_refused_in_the_form_of_all_errors(
+    sent: bytes, status: int, says: str, caplog: pytest.LogCaptureFixture, *, is_first: bool
+) -> None:
+    async with stage(1) as on:
+        client = await Client.open(on)
+        if not is_first:
+            await client.write(request(TOPICS, new_topics("a")))
+            await client.read()
+        await client.write(sent)
+        answered, fields, body = await client.read()
+        reply = json.loads(body)
+        assert (answered, reply["error"], reply["request_id"]) == (status, "INVALID_REQUEST", fields["x-request-id"])
+        assert says in reply["message"]
+        assert "server" not in fields
+        assert await client.is_closed()
+        client.close()
+    assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
+
+
+async def test_follower_that_went_leaves_no_traceback_when_its_stream_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async with stage(1) as on:
+        client = await Client.open(on)
+        feed = f"/v1/metadata/batches?offset={on.quorum.committed}&epoch=1&stream=true"
+        await client.write(f"GET {feed} HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        server = on.members[1]._server
+        assert server is not None
+        gate = server._lane.gate
+
+        async def follows() -> bool:
+            return on.members[1].node.feed.followers == 1
+
+        async def is_gone() -> bool:
+            return not gate.handed_over
+
+        await eventually(follows, "the stream is open")
+        client._writer.transport.abort()
+        await eventually(is_gone, "the follower has gone, and nothing was sent to it since")
+    assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
