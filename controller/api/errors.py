@@ -159,8 +159,11 @@ def status_of(error: ApiError) -> int:
 
 
 def is_no_access(error: ApiError) -> bool:
-    """Whether a controller refused because of who asks: nothing is known of him (401), or he lacks a right (403)."""
-    return status_of(error) in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+    """Whether a controller refused because of who asks: nothing is known of him (401, or 429 where he asks again and
+    again), or he lacks a right (403).
+    """
+    is_status = status_of(error) in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+    return is_status or error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def retriable(error: ApiError) -> Retriable:

@@ -39,6 +39,7 @@ from quorate.controller.http.routing import Route
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.other_ends import address_of, sender_of
 from quorate.controller.identity.seals import SCHEME
+from quorate.controller.identity.wrong_tokens import WrongTokens
 from quorate.controller.logs.refusals import asked_by
 from quorate.controller.permissions.permission import Open
 from quorate.controller.permissions.standing import StandingRight
@@ -46,6 +47,7 @@ from quorate.metadata_log.errors import ErrorCode
 
 #: What an orchestrator may ask without proving anything.
 _OPEN_PATHS_KEY: Final = web.AppKey("open_paths", frozenset[str])
+_WRONG_TOKENS_KEY: Final = web.AppKey("wrong_tokens", WrongTokens)
 
 #: Kinds of proofs, by the scheme of `Authorization`.
 _SCHEMES: Final = {"bearer": "bearer", SCHEME.lower(): "seal"}
@@ -65,6 +67,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     app[DECODING_KEY] = asyncio.Lock()
     app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
+    app[_WRONG_TOKENS_KEY] = WrongTokens(node.controller.scheduler.monotonic_ms)
     app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))
     app.on_response_prepare.append(_add_headers)
     app.cleanup_ctx.append(_session)
@@ -128,18 +131,23 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 
 
 def _failure(request: web.Request, error: Exception) -> web.Response:
-    status, body, retry_after_s = failure_answer(error, request.method, request.path, REQUEST_ID.get())
-    request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, status)
+    told = _told_without_access(request, error) if isinstance(error, NoAccess) else error
+    status, body, retry_after_s = failure_answer(told, request.method, request.path, REQUEST_ID.get())
+    noted = error.status if isinstance(error, NoAccess) else status
+    request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, noted)
     said = dict(status_headers(status, retry_after_s))
     answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
-    if isinstance(error, NoPlace):
-        answer.force_close()
-    if isinstance(error, NoAccess):
-        node, address = request.app[NODE_KEY], address_of(request)
-        now_ms = node.controller.scheduler.monotonic_ms()
-        node.cluster.counters().failed_proofs.note(_shown(request), address, now_ms)
+    if isinstance(error, NoPlace | NoAccess):
         answer.force_close()
     return answer
+
+
+def _told_without_access(request: web.Request, error: NoAccess) -> HttpRefusal:
+    """What is said to who may not ask, after it was counted."""
+    node, address = request.app[NODE_KEY], address_of(request)
+    now_ms = node.controller.scheduler.monotonic_ms()
+    node.cluster.counters().failed_proofs.note(_shown(request), address, now_ms)
+    return request.app[_WRONG_TOKENS_KEY].told(error, request.headers.get("Authorization", ""), address)
 
 
 def _shown(request: web.Request) -> str:

@@ -143,7 +143,7 @@ def _responses(route: Route) -> Iterator[tuple[int, dict[str, Any]]]:
     yield 200, _success(route, "Done.")
     if route.is_bulk:
         yield 207, _success(route, "Some of several things failed: the outcomes are in the reply, one by one.")
-    statuses = {400, 401, 403, 500, *route.errors}
+    statuses = {400, 401, 403, 429, 500, *route.errors}
     if route.has_body:
         statuses |= {413, 415, 417}
     if not route.is_raw:

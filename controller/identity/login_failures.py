@@ -1,7 +1,6 @@
 """Logins that failed, by address: who tries passwords one after the other is slowed down until it is of no use.
 
-Tokens are no matter of it: they are drawn, and not to be guessed. Who has logged in goes on, whatever others at his
-address do.
+Who has logged in goes on, whatever others at his address do: a right token is let in (see ``wrong_tokens``).
 """
 
 from __future__ import annotations
@@ -36,11 +35,15 @@ class LoginFailures:
         Raises:
             Overloaded: wait.
         """
-        if self._count(_network(address)) > FAILURES_MAX - 1:
+        if self.is_over(address):
             wait_s = FORGOTTEN_MS / 1000
             raise Overloaded(
                 f"{FAILURES_MAX} logins from {address} failed one after the other: one more each {wait_s:g} s"
             )
+
+    def is_over(self, address: str) -> bool:
+        """Whether too many failed from there."""
+        return self._count(_network(address)) > FAILURES_MAX - 1
 
     def note(self, address: str) -> None:
         """A login from there failed."""

@@ -9,9 +9,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from quorate.controller.api.errors import is_no_access
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.engine.failed_proofs import BURST
 from quorate.controller.engine.loop_scheduler import LoopScheduler
+from quorate.controller.identity.login_failures import FAILURES_MAX
+from quorate.metadata_log.errors import ApiError
 from quorate.testing import cluster
 from tests.integration.access.test_permissions import Guarded, guarded
 
@@ -42,6 +46,27 @@ async def test_many_of_them_are_remembered_with_where_they_came_from(tmp_path: P
         assert f"{BURST} of them from 127.0.0.1" in told
 
 
+async def test_who_shows_wrong_tokens_again_and_again_is_told_to_wait_and_a_right_one_is_let_in(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        url = f"{g.stage.urls[0]}/v1/status"
+        answers: list[tuple[int, str, str | None]] = []
+        for number in range(2 * FAILURES_MAX):
+            async with g.plain.get(url, headers={"Authorization": f"Bearer rubbish {number}"}) as answer:
+                answers.append((answer.status, (await answer.json())["error"], answer.headers.get("Retry-After")))
+        refused, waiting = (401, "CLUSTER_AUTHORIZATION_FAILED", None), (429, "CLUSTER_AUTHORIZATION_FAILED", "3")
+        assert answers[:FAILURES_MAX] == [refused] * FAILURES_MAX
+        assert set(answers[FAILURES_MAX:]) <= {refused, waiting}
+        assert waiting in answers
+        assert (await g.ask("User:root", "GET", "/v1/status"))[0] == 200
+        assert (await g.ask("nobody", "GET", "/v1/status"))[0] == 403, "he shows nothing that is wrong"
+
+        client = ControllerClient([g.stage.urls[0]], shared_secret=b"rubbish")
+        with pytest.raises(ApiError) as error:
+            await client.status()
+        await client.close()
+        assert is_no_access(error.value), "a follower knows that it is refused"
+
+
 async def test_burst_is_a_fault_that_status_names_whatever_is_done_to_the_wall_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -54,7 +79,7 @@ async def test_burst_is_a_fault_that_status_names_whatever_is_done_to_the_wall_c
             set_ahead_ms = 3_600_000 if number >= BURST // 2 else 0
             sent = {"Authorization": "Bearer rubbish"}
             async with plain.get(f"{c.urls[0]}/v1/status", headers=sent, ssl=trusted) as answer:
-                assert answer.status == 401
+                assert answer.status in (401, 429)
         status = await admin.status()
     assert status.verdict == "degraded"
     assert f"{BURST} of them from 127.0.0.1" in status.reasons[0].message
