@@ -11,6 +11,7 @@ from quorate.broker.settings import BrokerHttpSettings
 from quorate.controller.api import sockets
 from quorate.controller.api.errors import error_reply, status_of
 from quorate.controller.api.request_ids import request_id_of
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
 from quorate.controller.connections.open_files import places
@@ -25,8 +26,10 @@ _OTHER_FILES: Final = 192
 class Arrivals:
     """Makes the protocol of each connection to one server. ``ConnectionServer``, and ``gate.Server``."""
 
-    def __init__(self, framework: Callable[[], asyncio.Protocol], settings: BrokerHttpSettings) -> None:
-        """``framework`` makes the protocol that reads requests."""
+    def __init__(
+        self, framework: Callable[[], asyncio.Protocol], settings: BrokerHttpSettings, tls: TlsContexts | None
+    ) -> None:
+        """``framework`` makes the protocol that reads requests. ``tls``: that is spoken; None: none is."""
         self.framework = framework
         #: Those on which nothing has come yet.
         self.connections: set[Arrival] = set()
@@ -34,7 +37,7 @@ class Arrivals:
         self.refused = 0
         most, head_s = places(settings.connections_max, _OTHER_FILES), settings.head_timeout_ms / 1000
         # All come from this machine: an address tells nobody from others, and bounds nobody.
-        self.gate = Gate(self, GateLimits(most, most + 1, head_s, head_s))
+        self.gate = Gate(self, GateLimits(most, most + 1, head_s, head_s), tls)
         self._sweep_s = head_s * SWEEP_SHARE
         self._sweep_timer = self._schedule_sweep()
 

@@ -59,8 +59,11 @@ from quorate.controller.api.resources import DigestReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, peer_certificate
 from quorate.controller.connections.framework_connection import connection_of, mark_answering
-from quorate.controller.connections.listening import IDLE_S, LINGERING_S, ListeningPort
+from quorate.controller.connections.framework_handler import FrameworkHandler
+from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.connections.places import NoPlace
+from quorate.controller.identity.claims import NoAccess, RequestClaims
+from quorate.controller.identity.wrong_tokens import WrongTokens
 from quorate.controller.permissions.permission import Open, Permission
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.topics import check_described, shown_topics
@@ -104,6 +107,7 @@ class BrokerHttp:
         self._arrivals: Arrivals | None = None
         self._digests = host.digests
         self._names = TopicsByName()
+        self._wrong_tokens = WrongTokens(lambda: time.monotonic() * 1000)
         app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
         app.on_response_prepare.append(_say_no_software)
         for method, path, handler in (
@@ -124,16 +128,7 @@ class BrokerHttp:
         ):
             app.router.add_route(method, path, self._guarded(PERMISSIONS[method, path], handler))
         self.app = app
-        # What anybody sends is not inflated before it is known who sends it, and the rest of a body that nobody wants
-        # is not taken for long.
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            shutdown_timeout=1.0,
-            auto_decompress=False,
-            lingering_time=LINGERING_S,
-            keepalive_timeout=IDLE_S,
-        )
+        self._runner = web.AppRunner(app, shutdown_timeout=1.0)
 
     async def start(self, host: str, port: int, tls: ServedTls | None = None) -> Endpoint:
         """Listen. Returns where; port 0 asks for any free one.
@@ -147,8 +142,8 @@ class BrokerHttp:
         await self._runner.setup()
         assert self._runner.server is not None, "it is set up"
         http = self._host.settings.http
-        self._arrivals = Arrivals(self._runner.server, http)
         contexts, head_s = None if tls is None else tls.contexts, http.head_timeout_ms / 1000
+        self._arrivals = Arrivals(partial(FrameworkHandler, self._runner.server, IDLE_S), http, contexts)
         try:
             self._listener = await ListeningPort.open(self._arrivals, host, port, _BACKLOG, contexts, head_s)
         except OSError as error:
@@ -182,7 +177,7 @@ class BrokerHttp:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             claims = claims_of(request)
-            rights = request[_RIGHTS] = self._access.rights(claims, permission)
+            rights = request[_RIGHTS] = self._rights(claims, permission)
             connection = connection_of(request)
             if rights.caller.is_proved and not isinstance(permission, Open) and connection is not None:
                 connection.prove(self._access.owner_of_connection(rights.caller))
@@ -193,6 +188,12 @@ class BrokerHttp:
             return answer
 
         return handle
+
+    def _rights(self, claims: RequestClaims, permission: Permission) -> Rights:
+        try:
+            return self._access.rights(claims, permission)
+        except NoAccess as error:
+            raise self._wrong_tokens.told(error, claims.field("Authorization"), claims.address) from None
 
     async def _process(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)

@@ -8,9 +8,6 @@ from typing import Final, Protocol
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Door, TlsEntrance
 
-#: For how long the rest of a body that nobody wants is taken and thrown away, so that the answer is read before the
-#: connection is closed.
-LINGERING_S: Final = 1.0
 #: A connection on which nothing is asked for so long is closed; a little longer than what proxies keep theirs for.
 IDLE_S: Final = 3_630.0
 

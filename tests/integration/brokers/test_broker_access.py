@@ -19,6 +19,7 @@ from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.settings import BrokerTlsSettings
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
+from quorate.controller.identity.login_failures import FAILURES_MAX
 from quorate.controller.permissions.permission import ByItem, OnCluster
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.metadata_log.records.records import TopicRecord
@@ -224,6 +225,14 @@ async def test_probe_tells_of_brokers_to_who_may_see_them(tmp_path: Path) -> Non
     async with asked(tmp_path) as a:
         told = {who: "broker_id" in (await a.answer(who, "GET", "/readyz"))[1] for who in (None, EVE, ANA, ROOT)}
         assert told == {None: False, EVE: False, ANA: False, ROOT: True}
+
+
+async def test_wrong_tokens_again_and_again_are_told_to_wait_and_a_right_one_is_let_in(tmp_path: Path) -> None:
+    async with asked(tmp_path) as a:
+        seen = [await a.status(EVE, "GET", "/v1/process") for _ in range(2 * FAILURES_MAX)]
+        assert set(seen[:FAILURES_MAX]) == {401}
+        assert 429 in seen[FAILURES_MAX:]
+        assert await a.status(ROOT, "GET", "/v1/process") == 200
 
 
 async def test_brokers_know_each_other_by_their_certificates(tmp_path: Path) -> None:

@@ -58,6 +58,13 @@ async def test_head_that_does_not_come_to_its_end_is_cut_and_who_is_silent_loses
         silent.close()
 
 
+async def test_head_with_too_long_a_line_is_refused_in_the_form_of_all_errors() -> None:
+    async with playing([1], NOWHERE) as played:
+        client = await opened(played)
+        await client.write(READ[:-2] + b"X-Long: " + b"a" * 9_000 + b"\r\n\r\n")
+        assert await refusal(client) == (431, "close", "a line of a request's head has at most 8190 bytes")
+
+
 async def test_connections_that_asked_are_bounded_and_one_more_is_told_so() -> None:
     async with playing([1], NOWHERE, http=BrokerHttpSettings(connections_max=PLACES)) as played:
         kept = [await asked(await opened(played)) for _ in range(PLACES)]

@@ -7,12 +7,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from quorate.broker.settings import BrokerTlsSettings
+from quorate.broker.settings import BrokerHttpSettings, BrokerTlsSettings
 from quorate.broker.watcher import watch
 from quorate.controller.api.tls_files import InvalidTlsFiles
 from quorate.controller.client.client import ControllerClient
 from tests.integration.broker_stage import playing
 from tests.integration.brokers.test_broker_host import create, reassign, sees
+from tests.integration.http.test_express import Client
 from tests.integration.http_stage import stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
 from tests.waiting import eventually
@@ -55,6 +56,18 @@ async def test_brokers_follow_the_log_and_each_other_over_tls(tmp_path: Path) ->
                 await one.session.get(url, ssl=client_context([FOREIGN]))
             async with one.session.get(url.replace("https", "http")) as answer:
                 assert (answer.status, "ask it with https://" in await answer.text()) == (400, True)
+
+
+async def test_connection_to_a_broker_process_ends_when_the_ca_of_its_certificate_is_retired(tmp_path: Path) -> None:
+    secured = tls_settings(tmp_path).model_copy(update={"client_auth": "required"})
+    http = BrokerHttpSettings(head_timeout_ms=400)
+    async with playing([1], ["127.0.0.1:1"], tls=secured, http=http) as played:
+        client = await Client.open_port(played.endpoint.port, client_context([OURS], issued(OURS, "somebody")))
+        await client.write(b"GET /v1/process HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert (await client.read())[0] == 200
+        written(tmp_path, issued(FOREIGN, HOST), FOREIGN)
+        assert await client.is_closed()
+        client.close()
 
 
 async def test_brokers_tell_nothing_to_controllers_that_they_do_not_trust(tmp_path: Path) -> None:
