@@ -175,7 +175,7 @@ async def test_head_that_is_too_long_is_refused_before_anybody_reads_it(tmp_path
     async with login_servers(tmp_path) as s:
         sent = {"Authorization": HttpStep(MECHANISM, "", b"n" * 20_000).text}
         async with s.plain.get(s.urls[0] + "/v1/login", headers=sent) as answer:
-            assert answer.status == 400
+            assert answer.status == 431
 
 
 async def test_nobody_logs_in_where_no_mechanism_is_set() -> None:
