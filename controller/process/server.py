@@ -127,11 +127,12 @@ async def _work_when_settled(
         tasks.create_task(in_background("digest watch", watch.run, faults))
         tasks.create_task(in_background("certificate watch", certificates.run, faults))
         if issuer_keys is not None:
-            asking = partial(issuer_keys.run, partial(_tell_of_keys, issuer_keys, faults))
+            asking = partial(issuer_keys.run, partial(tell_of_keys, issuer_keys, faults))
             tasks.create_task(in_background(_ISSUER_KEYS, asking, faults))
 
 
-def _tell_of_keys(keys: KeysAddress, faults: ProcessFaults) -> None:
+def tell_of_keys(keys: KeysAddress, faults: ProcessFaults) -> None:
+    """Count an issuer's keys, and raise an alarm where something is wrong with them, or take it back."""
     faults.alarm(_ISSUER_KEYS, keys.trouble)
     faults.counters.issuer_keys, faults.counters.issuer_keys_refused = len(keys()), keys.failures
 

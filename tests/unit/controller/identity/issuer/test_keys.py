@@ -13,9 +13,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from quorate.controller.engine.counters import Counters
+from quorate.controller.engine.environment import ProcessFaults
 from quorate.controller.identity.issuer import keys as issuer_keys
 from quorate.controller.identity.issuer.key_sets import JWKS_BYTES_MAX
 from quorate.controller.identity.issuer.keys import KeysAddress, KeysFile
+from quorate.controller.process.server import tell_of_keys
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from tests.integration.made_certificates import authority, issued, server_context, written
 from tests.unit.controller.identity.issuer.test_tokens import KEYS, OCT
@@ -117,6 +120,18 @@ async def test_issuer_who_is_not_trusted_gives_no_keys(tmp_path: Path) -> None:
             assert (len(keys()), keys.generation, keys.failures) == (0, 0, 1)
             assert "nobody is known" in trouble(keys)
         assert told.asked == 0
+
+
+async def test_status_and_metrics_are_told_of_an_issuer_that_goes_wrong_and_of_its_recovery(tmp_path: Path) -> None:
+    faults = ProcessFaults(Counters())
+    async with issuer(tmp_path) as (told, url, ca_file), aiohttp.ClientSession() as session:
+        keys = KeysAddress(url, ca_file, KEPT_S)
+        seen = []
+        for told.status in (500, 200):
+            await keys.ask(session)
+            tell_of_keys(keys, faults)
+            seen.append((len(faults.sentences), faults.counters.issuer_keys, faults.counters.issuer_keys_refused))
+        assert seen == [(1, 0, 1), (0, 3, 1)]
 
 
 async def test_issuer_that_did_not_answer_is_asked_again_soon_and_each_time_it_is_told(

@@ -123,6 +123,12 @@ def test_wrong_token_is_nobodys_and_only_the_log_says_why(token: str, says: str)
     assert says in Stage().why_not(token)
 
 
+def test_token_that_has_ended_lasts_for_as_long_as_clocks_may_be_apart() -> None:
+    found = Stage().tokens.find(signed(exp=NOW_S - 29))
+    assert found is not None
+    assert found.ends_ms == (NOW_S + 1) * 1000
+
+
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat"])
 @pytest.mark.parametrize(
     "at", [10**400, -(10**400), 1e308, float("inf"), float("nan"), True, [], SECONDS_MAX + 1, -1], ids=range(9)
@@ -204,7 +210,7 @@ def test_what_is_no_key_set_is_refused(data: bytes, says: str) -> None:
         [],
         [OCT],
         [{"kty": "RSA", "kid": "x", "n": "", "e": ""}, 1, {"kid": 1}],
-        [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA)) | {"kid": "a private one"}],
+        [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA)) | {"kid": "a private one", "key_ops": ["verify"]}],
     ],
     ids=range(4),
 )
