@@ -12,6 +12,7 @@ from quorate.metadata_log.errors import CorruptBatch
 from quorate.pipeline.errors import WorkerError
 from quorate.pipeline.failures import translated
 from quorate.pipeline.spark.worker_use import WorkerUse
+from tests.spark.strangers import SECRET_WANTED, answer_to_a_stranger
 
 
 def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> None:
@@ -24,6 +25,13 @@ def test_session_of_tests_runs_jobs_in_this_interpreter(spark: SparkSession) -> 
     rows = spark.range(2, numPartitions=2).mapInArrow(interpreter, "python string").collect()
 
     assert [row.python for row in rows] == [sys.executable] * 2
+
+
+def test_stranger_on_this_machine_is_asked_for_the_secret_of_the_session(spark: SparkSession) -> None:
+    """Spark listens although its only process is this one's: whoever it believed would have it run what he likes."""
+    port = spark.sparkContext.getConf().get("spark.driver.port")
+
+    assert SECRET_WANTED in answer_to_a_stranger(f"127.0.0.1:{port}")
 
 
 def test_workers_have_the_installed_pyspark(spark: SparkSession) -> None:

@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import socket
 import stat
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from quorate.pipeline.spark.standalone import PRIVATE_SETTINGS, StandaloneCluste
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
 from tests.spark.processes import QUICK_JAVA, descendants, is_alive
+from tests.spark.strangers import SECRET_WANTED, answer_to_a_stranger
 from tests.waiting import eventually_sync
 
 #: For the six processes of Java.
@@ -67,7 +66,7 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     victim = cluster.processes[1]
     command = ("-m", "quorate.scripts.cli", "pipeline", "audit", log, "--json", "--task-bytes", str(_TASK_BYTES))
     private = tmp_path / "cluster" / PRIVATE_SETTINGS
-    _who_shows_no_secret_is_refused(cluster.master_url)
+    assert SECRET_WANTED in answer_to_a_stranger(cluster.master_url.removeprefix("spark://"))
     where = ("--master", cluster.master_url, "--spark-conf", private)
     how = ("--driver-memory", "512m", "--spark-log", tmp_path / "spark.log")
     with subprocess.Popen(
@@ -95,18 +94,6 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
     assert "Lost executor" in (tmp_path / "spark.log").read_text()
 
     _submitted_audit_fails_by_its_exit_code(tmp_path, cluster.master_url, private)
-
-
-def _who_shows_no_secret_is_refused(master_url: str) -> None:
-    """A request as Spark's own processes send it, which anybody may send who reaches the port."""
-    host, _, port = master_url.removeprefix("spark://").partition(":")
-    body = b"any request"
-    request = struct.pack(">BqI", 3, 1, len(body)) + body
-    with socket.create_connection((host, int(port)), timeout=60) as connection:
-        connection.sendall(struct.pack(">q", 8 + len(request)) + request)
-        connection.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
-    assert b"Expected SaslMessage" in answer
 
 
 def _nobody_else_reads_the_secret(private: Path, processes: set[int]) -> None:
