@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,8 +37,17 @@ class LocalOptions:
     broker: Mapping[str, str] = field(default_factory=dict)
     #: What runs a controller, to which ``--config FILE`` is added; a function of its id.
     controller_program: Callable[[int], tuple[str, ...]] = lambda node: ("-m", "quorate.scripts.cli", "controller")
-    #: Settings of controllers about who may do what, as TOML, in place of those that follow from the plan; None: these.
+    #: Settings of controllers about who may do what, as TOML, in place of those that follow from the plan; None: these,
+    #: and brokers know who asks them by ACLs, too.
     access: Mapping[str, str] | None = None
+
+
+#: Brokers know who asks them, as controllers do, by the same administrator.
+_BROKER_ACCESS: Final = {
+    "ACCESS__AUTHORIZER": "acl",
+    "ACCESS__SUPER_USERS": json.dumps([ADMIN_PRINCIPAL]),
+    "ACCESS__PROXIES": json.dumps([ADMIN_PRINCIPAL]),
+}
 
 
 class LocalCluster(WatchedCluster):
@@ -170,6 +180,8 @@ class LocalCluster(WatchedCluster):
             settings["RACKS"] = ",".join(rack or "" for rack in brokers.racks)
         if self.plan.is_secured:
             settings |= _broker_tls(node_paths(self.directory, name))
+            if self.options.access is None:
+                settings |= _BROKER_ACCESS
         twins = [one for one in self.plan.brokers if one.is_twin]
         if twins:
             # Their registrations say where they were: who is to follow them, or be followed, must be told.
@@ -203,7 +215,7 @@ def controller_settings(
 
 
 def _broker_tls(paths: TlsPaths) -> dict[str, str]:
-    """Nobody is let in without a certificate: whoever has one may let log directories fail, too."""
+    """Nobody is let in without a certificate."""
     return {
         "TLS__CERT_FILE": str(paths.cert_file),
         "TLS__KEY_FILE": str(paths.key_file),

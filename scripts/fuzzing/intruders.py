@@ -153,7 +153,7 @@ class Intruders:
         return f"{came} about items" if isinstance(route.permission, ByItem) and came.startswith("2") else came
 
     async def _broker_route(self) -> str:
-        context = self._rng.choice((self._nobody, self._foreign, self._expired))
+        context = self._rng.choice((self._nobody, self._foreign, self._expired, self._user))
         path = self._rng.choice(("/v1/process", "/v1/image", "/v1/topics", "/metrics"))
         return await knock(self._rng.choice(self._doors.brokers), context, request("GET", path))
 
