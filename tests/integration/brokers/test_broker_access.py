@@ -17,6 +17,7 @@ from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.replicas.messages import FollowMessage, encode_message, no_rows
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.settings import BrokerTlsSettings
+from quorate.controller.api.headers import HOPS
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.identity.login_failures import FAILURES_MAX
@@ -219,6 +220,16 @@ async def test_survey_of_a_lost_quorum_shows_the_broker_who_asks(tmp_path: Path)
             await asyncio.to_thread(ask_brokers, [url], None, tmp_path)
         with pytest.raises(RecoveryError, match=r"no broker answers there"):
             await asyncio.to_thread(ask_brokers, a.on.urls, token(ANA).encode(), tmp_path)
+
+
+async def test_request_that_was_passed_on_is_refused(tmp_path: Path) -> None:
+    """Controllers pass requests on to each other, in their clients' names: a broker would believe such a name."""
+    async with asked(tmp_path) as a:
+        url = f"http://{a.played.endpoint.host}:{a.played.endpoint.port}/v1/process"
+        shown = {"Authorization": f"Bearer {token(ROOT)}"}
+        for more, status in (({}, 200), ({HOPS: "1"}, 400)):
+            async with a.played.session.get(url, headers={**shown, **more}) as answer:
+                assert answer.status == status, await answer.text()
 
 
 async def test_probe_tells_of_brokers_to_who_may_see_them(tmp_path: Path) -> None:

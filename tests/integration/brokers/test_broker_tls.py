@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -13,6 +16,7 @@ from quorate.controller.api.tls_files import InvalidTlsFiles
 from quorate.controller.client.client import ControllerClient
 from tests.integration.broker_stage import playing
 from tests.integration.brokers.test_broker_host import create, reassign, sees
+from tests.integration.brokers.test_broker_process import broker_process
 from tests.integration.http.test_express import Client
 from tests.integration.http_stage import stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
@@ -54,6 +58,11 @@ async def test_brokers_follow_the_log_and_each_other_over_tls(tmp_path: Path) ->
                 assert answer.status == 200
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
                 await one.session.get(url, ssl=client_context([FOREIGN]))
+            async with one.session.get(url.replace("/v1/process", "/metrics"), ssl=known) as answer:
+                (left,) = re.findall(
+                    r"^quorate_broker_certificate_expiry_seconds (\S+)$", await answer.text(), re.MULTILINE
+                )
+                assert 0 < float(left) < math.inf
             async with one.session.get(url.replace("https", "http")) as answer:
                 assert (answer.status, "ask it with https://" in await answer.text()) == (400, True)
 
@@ -87,3 +96,12 @@ def test_certificate_that_nobody_would_trust_is_refused_at_the_start(tmp_path: P
     settings = BrokerTlsSettings(cert_file=paths.cert_file, key_file=paths.key_file, ca_files=tuple(paths.ca_files))
     with pytest.raises(InvalidTlsFiles, match="the certificate is not of one of the CAs"):
         settings.load()
+
+
+async def test_process_warns_of_the_end_of_its_certificate(tmp_path: Path) -> None:
+    ends = datetime.now(UTC) + timedelta(days=3)
+    paths = written(tmp_path, issued(OURS, HOST, ends=ends), OURS)
+    files = {"CERT_FILE": str(paths.cert_file), "KEY_FILE": str(paths.key_file), "CA_FILES": str(paths.ca_files[0])}
+    settings = {f"QUORATE_BROKER_TLS__{name}": value for name, value in files.items()}
+    async with broker_process("--ids", "1", "--controllers", f"{HOST}:1", **settings) as process:
+        assert "renew it" in str((await process.said("certificate.ends"))["why"])

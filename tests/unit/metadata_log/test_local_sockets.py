@@ -100,6 +100,16 @@ def test_directory_that_others_may_write_to_is_refused(tmp_path: Path, mode: int
     assert list(directory.iterdir()) == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / "foreign"
+    directory.mkdir(mode=0o700)
+    os.chown(directory, 65_534, -1)
+    with pytest.raises(SocketUnusable, match="others could put another socket in its place"):
+        LocalSocket.open(directory / "one.sock", 5)
+    assert list(directory.iterdir()) == []
+
+
 def test_path_that_is_too_long_is_refused_with_both_lengths(tmp_path: Path) -> None:
     fits = tmp_path / ("x" * (PATH_BYTES_MAX - len(os.fsencode(tmp_path)) - 1))
     LocalSocket.open(fits, 5).close()
