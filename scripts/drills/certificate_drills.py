@@ -25,11 +25,12 @@ from quorate.scripts.drills.certificate_probes import (
     probe_of,
     takers,
     until_not_taken,
+    until_seen,
     until_shown,
     until_taken,
 )
 from quorate.scripts.drills.drill import Drill
-from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
+from quorate.scripts.drills.environment import DrillBroken, DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 from quorate.scripts.drills.rotation import EXPECTED, UNNOTICED, restart_a_standby, under_writes
 
@@ -144,10 +145,9 @@ async def _until_told(
         return not untold or None
 
     try:
-        await environment.cluster.until(look, "all say that it has expired", DEADLINE_S)
+        return await until_seen(environment, look, "errors, log, status and metric say that they have expired")
     except ClusterError as error:
         raise DrillBroken(f"{error}: not said by {', '.join(untold)}") from error
-    return environment.event("seen", "errors, log, status and metric say that they have expired")
 
 
 def _own_refusal(paths: TlsPaths) -> str:
@@ -164,7 +164,7 @@ async def _until_calm(environment: DrillEnvironment, node: LocalNode) -> None:
         left_s, reasons = await _alarms(environment, node)
         return (left_s > 0 and "certificate" not in reasons) or None
 
-    await environment.cluster.until(look, "neither status nor metric says anything of it", DEADLINE_S)
+    await until_seen(environment, look, "neither status nor metric says anything of it")
 
 
 async def _alarms(environment: DrillEnvironment, node: LocalNode) -> tuple[float, str]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: The client whose certificates are tried.
 PROBE: Final = "client-drill-probe"
 _PROBE_S: Final = 2.0
+#: Between two looks (s): nothing that is waited for comes within a shorter time than a look at changed files, a second.
+_REST_S: Final = 0.25
 _END: Final = "-----END CERTIFICATE-----\n"
 
 
@@ -82,7 +84,7 @@ async def until_taken(environment: DrillEnvironment, probe: TlsPaths, what: str)
     async def look() -> bool | None:
         return await takers(environment, TlsFiles(probe).as_client()) == len(ports(environment)) or None
 
-    await _until(environment, look, what)
+    await until_seen(environment, look, what)
 
 
 async def until_not_taken(environment: DrillEnvironment, shown: ssl.SSLContext, what: str) -> None:
@@ -91,7 +93,7 @@ async def until_not_taken(environment: DrillEnvironment, shown: ssl.SSLContext, 
     async def look() -> bool | None:
         return not await takers(environment, shown) or None
 
-    await _until(environment, look, what)
+    await until_seen(environment, look, what)
     environment.measure("old_ones_let_in", await takers(environment, shown))
 
 
@@ -109,12 +111,20 @@ async def until_shown(
     async def look() -> bool | None:
         return all(await asyncio.gather(*map(shows, names))) or None
 
-    await _until(environment, look, what)
+    await until_seen(environment, look, what)
 
 
-async def _until(environment: DrillEnvironment, look: Callable[[], Awaitable[bool | None]], what: str) -> None:
-    await environment.cluster.until(look, what, DEADLINE_S)
-    environment.event("seen", what)
+async def until_seen(environment: DrillEnvironment, look: Callable[[], Awaitable[bool | None]], what: str) -> float:
+    """Look until there is something to see; the moment. A look is several handshakes: writes need the cores, too."""
+
+    async def look_and_rest() -> bool | None:
+        seen = await look()
+        if seen is None:
+            await asyncio.sleep(_REST_S)
+        return seen
+
+    await environment.cluster.until(look_and_rest, what, DEADLINE_S)
+    return environment.event("seen", what)
 
 
 def kept(probe: TlsPaths, place: Path) -> TlsPaths:
