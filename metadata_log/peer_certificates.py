@@ -34,7 +34,7 @@ class PeerCertificate:
         return None if secured is None else cls.of(secured)
 
     def fault(self, context: ssl.SSLContext, now_s: float) -> str | None:
-        """Why the other end would be refused by it now; None: it would not.
+        """The reason for which the other end would be refused by it now; None: it would not be.
 
         Args:
             context: with the CAs of the moment. While it is the same object, a look costs next to nothing.

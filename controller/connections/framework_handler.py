@@ -43,7 +43,11 @@ class FrameworkHandler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Called by the framework: it cannot read a request, or nobody has caught an error."""
+        """Called by the framework: it cannot read a request, or nobody has caught an error.
+
+        Raises:
+            ConnectionError: the client has gone, or it was told what is wrong, and the connection is closed.
+        """
         if isinstance(exc, ConnectionError):
             raise exc  # the client has gone: there is nobody to answer, and nothing to tell
         connection = None if self.transport is None else self.transport.get_protocol()

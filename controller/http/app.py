@@ -143,7 +143,7 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
 
 
 def _told_without_access(request: web.Request, error: NoAccess) -> HttpRefusal:
-    """What is said to who may not ask, after it was counted."""
+    """The answer to somebody who may not ask, after it was counted."""
     node, address = request.app[NODE_KEY], address_of(request)
     now_ms = node.controller.scheduler.monotonic_ms()
     node.cluster.counters().failed_proofs.note(_shown(request), address, now_ms)

@@ -84,7 +84,7 @@ class TlsChannel:
         return self._ends.context is not self._contexts()
 
     def fault(self) -> str | None:
-        """Why the peer would be refused now by the certificate that it has shown; None: it would not."""
+        """The reason for which the peer would be refused now by the certificate that it showed; None: it would not."""
         return None if self._shown is None else self._shown.fault(self._contexts(), self._wall_s())
 
     def opened(self, data: bytes = b"") -> Iterator[bytes]:

@@ -91,6 +91,7 @@ SHELLS = {
     "quorate.controller.reads.past": "replays old states on a thread",
     "quorate.controller.reads.state_counts": "counts on a thread",
     "quorate.metadata_log.local_sockets": "listens at a path",
+    "quorate.metadata_log.peer_certificates": "looks at the certificate of a connection's other end",
     "quorate.metadata_log.spare_descriptors": "any thread that works on the disk takes one",
     "quorate.metadata_log.steady_clock": "reads a clock",
     "quorate.quorum.checkpoints.receiving": "logs what cannot be kept",
