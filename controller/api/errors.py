@@ -158,12 +158,16 @@ def status_of(error: ApiError) -> int:
     return STATUS[error.code]
 
 
+def is_unknown(error: ApiError) -> bool:
+    """Whether a controller refused because it does not know who asks: 401, or 429 after many such from one address."""
+    status = status_of(error)
+    is_again = status == HTTPStatus.TOO_MANY_REQUESTS and error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return status == HTTPStatus.UNAUTHORIZED or is_again
+
+
 def is_no_access(error: ApiError) -> bool:
-    """Whether a controller refused because of who asks: nothing is known of him (401, or 429 where he asks again and
-    again), or he lacks a right (403).
-    """
-    is_status = status_of(error) in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-    return is_status or error.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    """Whether a controller refused because of who asks: it does not know him, or he lacks a right (403)."""
+    return status_of(error) == HTTPStatus.FORBIDDEN or is_unknown(error)
 
 
 def retriable(error: ApiError) -> Retriable:

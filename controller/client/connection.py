@@ -12,7 +12,6 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 
 from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
-from quorate.controller.api.errors import HttpRefusal, error_from_reply
+from quorate.controller.api.errors import HttpRefusal, error_from_reply, is_unknown
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
@@ -305,7 +304,7 @@ class Connection:
         try:
             return await self._send(request, {"Authorization": authorization})
         except HttpRefusal as error:
-            if error.status != HTTPStatus.UNAUTHORIZED:
+            if not is_unknown(error):
                 raise
         # Whoever refuses so has done nothing: the token has ended before its time.
         self._login.forget(authorization)

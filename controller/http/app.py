@@ -98,7 +98,7 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     answer.headers.setdefault(headers.REQUEST_ID, REQUEST_ID.get())
     # Probes are for everybody; the cluster is told of to who is known, as clients are that look who is active.
     caller = CALLER.get()
-    is_known = request.path not in request.app[_OPEN_PATHS_KEY] or (caller is not None and caller.is_proved)
+    is_known = caller is not None and (caller.is_proved or request.path not in request.app[_OPEN_PATHS_KEY])
     is_told_all = is_known and not is_refusal(answer.status)
     said = node_headers(request.app[NODE_KEY], is_told_all=is_told_all)
     asked_for = challenge_headers(request.app[NODE_KEY], request.path, answer.status)

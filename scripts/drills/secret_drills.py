@@ -7,11 +7,10 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.api.errors import status_of
+from quorate.controller.api.errors import is_unknown
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
@@ -80,10 +79,10 @@ async def _takers(environment: DrillEnvironment, *, token: str | None = None, se
         directory = environment.local.cluster.directory
         tls = TlsFiles(node_paths(directory, environment.controllers[min(nodes)].name)).as_client
     async with ControllerClient(urls, shared_secret=shown, seal=seal, tls=tls, timeout_ms=_ASK_MS) as client:
-        return sum(await asyncio.gather(*(_is_let_in(client, url) for url in urls)))
+        return sum(await asyncio.gather(*(is_let_in(client, url) for url in urls)))
 
 
-async def _is_let_in(client: ControllerClient, url: str) -> bool:
+async def is_let_in(client: ControllerClient, url: str) -> bool:
     """Whether it is known who asks, whatever the answer is. Asked until there is one: under load some are late."""
     while True:
         try:
@@ -91,7 +90,7 @@ async def _is_let_in(client: ControllerClient, url: str) -> bool:
         except (NotSent, NoAnswer):
             await asyncio.sleep(_AGAIN_S)
         except ApiError as error:
-            return status_of(error) != HTTPStatus.UNAUTHORIZED
+            return not is_unknown(error)
         else:
             return True
 

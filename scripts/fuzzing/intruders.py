@@ -28,6 +28,9 @@ _SLOW_S: Final = 0.5
 _BIG_BYTES: Final = 2_000_000
 _FLOOD: Final = 64
 _DAYS: Final = 1
+_BROKERS_TELL: Final = ("/v1/process", "/v1/image", "/v1/topics", "/metrics")
+#: Of these, what is asked is asked of each item: whoever is known and may describe nothing is told an empty list.
+_BROKERS_LIST: Final = ("/v1/topics",)
 _TRIED: Final = [route for route in ROUTES if not isinstance(route.permission, Open)]
 
 
@@ -154,8 +157,10 @@ class Intruders:
 
     async def _broker_route(self) -> str:
         context = self._rng.choice((self._nobody, self._foreign, self._expired, self._user))
-        path = self._rng.choice(("/v1/process", "/v1/image", "/v1/topics", "/metrics"))
-        return await knock(self._rng.choice(self._doors.brokers), context, request("GET", path))
+        path, port = self._rng.choice(_BROKERS_TELL), self._rng.choice(self._doors.brokers)
+        if path in _BROKERS_LIST:
+            return await listed(port, path, context)
+        return await knock(port, context, request("GET", path))
 
     async def _session_again(self) -> str:
         ports, sent = self._rng.choice(self._known.sessions)

@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import typer
 
-from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.errors import HttpRefusal, is_unknown
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
@@ -96,7 +95,7 @@ def _kept_login(urls: Sequence[str], secret: bytes | None) -> KeptLogin | None:
 
 def _told_of_kept_login(error: HttpRefusal, urls: Sequence[str], secret: bytes | None) -> HttpRefusal:
     """The same refusal, with what to do where it is the login that is kept which is good no more."""
-    kept = _kept_login(urls, secret) if error.status == HTTPStatus.UNAUTHORIZED else None
+    kept = _kept_login(urls, secret) if is_unknown(error) else None
     if kept is None:
         return error
     again = f"the login of {kept.principal} is good no more: quorate login {kept.user}, or quorate logout"

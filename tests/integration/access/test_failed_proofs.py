@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from quorate.controller.api import headers
 from quorate.controller.api.errors import is_no_access
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
@@ -16,6 +17,7 @@ from quorate.controller.engine.failed_proofs import BURST
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.identity.login_failures import FAILURES_MAX
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.drills.secret_drills import is_let_in
 from quorate.testing import cluster
 from tests.integration.access.test_permissions import Guarded, guarded
 
@@ -53,6 +55,8 @@ async def test_who_shows_wrong_tokens_again_and_again_is_told_to_wait_and_a_righ
         for number in range(2 * FAILURES_MAX):
             async with g.plain.get(url, headers={"Authorization": f"Bearer rubbish {number}"}) as answer:
                 answers.append((answer.status, (await answer.json())["error"], answer.headers.get("Retry-After")))
+                told = {name for name in answer.headers if name.startswith("X-Quorate-")}
+                assert told == {headers.NODE}, "a stranger learns nothing of the cluster"
         refused, waiting = (401, "CLUSTER_AUTHORIZATION_FAILED", None), (429, "CLUSTER_AUTHORIZATION_FAILED", "3")
         assert answers[:FAILURES_MAX] == [refused] * FAILURES_MAX
         assert set(answers[FAILURES_MAX:]) <= {refused, waiting}
@@ -65,6 +69,9 @@ async def test_who_shows_wrong_tokens_again_and_again_is_told_to_wait_and_a_righ
             await client.status()
         await client.close()
         assert is_no_access(error.value), "a follower knows that it is refused"
+        async with ControllerClient([g.stage.urls[0]], shared_secret=b"rubbish") as strange:
+            seen = {await is_let_in(strange, g.stage.urls[0]) for _ in range(FAILURES_MAX)}
+        assert seen == {False}, "drills that rotate secrets ask until the old one is nobody's"
 
 
 async def test_burst_is_a_fault_that_status_names_whatever_is_done_to_the_wall_clock(

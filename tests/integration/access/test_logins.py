@@ -259,6 +259,17 @@ async def test_who_tries_passwords_waits_and_who_is_logged_in_goes_on(tmp_path: 
         assert (await s.say(right.text)).status == 200
 
 
+async def test_client_logs_in_again_where_wrong_tokens_of_its_address_are_told_to_wait(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s, s.client("ana", "pencil") as client:
+        await client.create_topics(topics("a"))
+        s.clock.now_ms += LIFETIME_MS
+        for controller in (1, 2, 3):
+            seen = [(await s.say(f"Bearer {n}", controller, "/v1/topics")).status for n in range(2 * FAILURES_MAX)]
+            assert 429 in seen
+        await client.create_topics(topics("b"))
+        assert await names_seen(client) == ["a", "b"]
+
+
 def test_client_logs_in_on_no_way_where_others_read() -> None:
     with pytest.raises(SecretInPlaintext, match=r"10\.0\.0\.1"):
         ControllerClient(["http://10.0.0.1:80"], login=LOGIN)

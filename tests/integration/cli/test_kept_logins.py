@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.controller.identity.login_failures import FAILURES_MAX
 from quorate.scripts.terminal import exit_codes
 from tests.integration.access.login_stage import ROOT_TOKEN, login_servers
 from tests.integration.commands import Ended, alone
@@ -76,10 +77,16 @@ async def test_login_that_has_ended_is_said_and_nobody_is_asked_in_another_name(
         assert (await created("late", s.urls[0])).code == exit_codes.DONE
 
 
-async def test_login_that_a_change_of_the_password_ended_is_told_from_a_strangers_token(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tokens", [0, 2 * FAILURES_MAX], ids=["first", "where-others-wait"])
+async def test_login_that_a_change_of_the_password_ended_is_told_from_a_strangers_token(
+    tmp_path: Path, tokens: int
+) -> None:
+    """``tokens``: so many wrong ones were shown before from this address."""
     async with login_servers(tmp_path) as s:
         await log_in(*s.urls)
         await s.set_user("ana", "another one")
+        for number in range(tokens):
+            await s.say(f"Bearer wrong {number}", 1, "/v1/topics")
         ended = await created("late", s.urls[0])
     assert ended.code == exit_codes.REFUSED
     assert "the login of User:ana is good no more: quorate login ana, or quorate logout" in ended.said
