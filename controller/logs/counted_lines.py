@@ -36,7 +36,7 @@ _Line = TypeVar("_Line", RefusalLine, ReadLine)
 
 
 class CountedLines(Generic[_Kind, _Line]):
-    """``count`` belongs to the loop thread; what is written, to whoever holds the lock."""
+    """``count`` belongs to the loop thread; what is written, to whoever holds the lock of writers."""
 
     def __init__(
         self, directory: Path, files: LineFiles, events: tuple[str, str], uncounted: Callable[[int, int], _Line]
@@ -54,7 +54,9 @@ class CountedLines(Generic[_Kind, _Line]):
         self._files = files
         self._events = events
         self._line_of_uncounted: Callable[[int, int], _Line] = uncounted
-        #: Kind -> its line so far. Replaced by the thread in one step, filled by the loop.
+        #: Held for a moment by whoever changes what waits, and never while the disk works: the loop must not wait for it.
+        self._counting = threading.Lock()
+        #: Kind -> its line so far.
         self._waiting: dict[_Kind, _Line] = {}
         #: What had no room among the kinds, or no line.
         self._uncounted = 0
@@ -62,20 +64,20 @@ class CountedLines(Generic[_Kind, _Line]):
         self._written_at = time.monotonic()
         #: Digest of the line written last; None: to be read from the files.
         self._chain_end: bytes | None = None
-        self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{files.current}-log", daemon=True)
 
     def count(self, kind: _Kind, count: int, line: Callable[[int], _Line]) -> None:
         """So many of one kind. ``line``: makes its line, by the time of the first in milliseconds since 1970."""
-        waiting = self._waiting
-        begun = waiting.get(kind)
-        if begun is not None:
-            waiting[kind] = begun._replace(times=begun.times + count)
-        elif len(waiting) < KINDS_MAX:
-            waiting[kind] = line(round(time.time() * 1000))
-        else:
-            self._uncounted += count
+        with self._counting:
+            begun = self._waiting.get(kind)
+            if begun is not None:
+                self._waiting[kind] = begun._replace(times=begun.times + count)
+            elif len(self._waiting) < KINDS_MAX:
+                self._waiting[kind] = line(round(time.time() * 1000))
+            else:
+                self._uncounted += count
 
     def start(self) -> None:
         """Begin to write."""
@@ -97,14 +99,16 @@ class CountedLines(Generic[_Kind, _Line]):
 
     def write(self, now: float) -> None:
         """As ``flush``. ``now`` in seconds, monotonic."""
-        with self._lock:
+        with self._writing:
             self._may_write = min(LINES_BURST, self._may_write + (now - self._written_at) * LINES_PER_SECOND)
             self._written_at = now
             if not (self._waiting or self._uncounted) or self._may_write < 1:
                 return
-            taken, self._waiting = list(self._waiting.values()), {}
+            with self._counting:
+                waited, self._waiting = self._waiting, {}
+                uncounted, self._uncounted = self._uncounted, 0
+            taken = list(waited.values())
             lines = taken[: max(0, int(self._may_write) - 1)]
-            uncounted, self._uncounted = self._uncounted, 0
             uncounted += sum(line.times for line in taken[len(lines) :])
             if uncounted:
                 time_ms = taken[0].time_ms if taken else round(time.time() * 1000)

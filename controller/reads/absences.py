@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.batches.columns import decode_batch
@@ -19,20 +20,51 @@ from quorate.metadata_log.records.records import (
 from quorate.metadata_log.records.wire import Buffer
 
 
+class _Absence(NamedTuple):
+    """One broker's, by the records that began and ended it."""
+
+    #: Of the batch of the first of them, in milliseconds since 1970.
+    since_ms: int
+    #: Base offsets of their batches.
+    begin: int
+    end: int | None = None
+
+    def is_at(self, end_offset: int) -> bool:
+        """Whether the broker was absent in the state at this offset."""
+        return self.begin < end_offset and (self.end is None or end_offset <= self.end)
+
+
 class Absences:
     """The brokers that are fenced, shutting down or unregistered, each with the first moment of it.
 
-    A broker that registers again and is fenced all the while has been absent since before that.
+    A broker that registers again and is fenced all the while has been absent since before that. Of each broker the
+    absence before is remembered, too, so that states of a while ago can still be told of.
     """
 
     def __init__(self) -> None:
-        #: Milliseconds since 1970, by broker id.
-        self._since_ms: dict[int, int] = {}
+        #: By broker id, those that last, and of each broker the one that ended last.
+        self._lasting: dict[int, _Absence] = {}
+        self._ended: dict[int, _Absence] = {}
+        #: Of the absences that are forgotten none lasted longer than this offset.
+        self._forgotten_end = -1
+
+    def copy(self) -> Absences:
+        """Another one that knows as much."""
+        made = Absences()
+        made._lasting, made._ended, made._forgotten_end = dict(self._lasting), dict(self._ended), self._forgotten_end
+        return made
 
     @property
     def since_ms(self) -> Mapping[int, int]:
         """Milliseconds since 1970, by id of a broker that is absent; without those of whose absence no record told."""
-        return dict(self._since_ms)
+        return {broker_id: absence.since_ms for broker_id, absence in self._lasting.items()}
+
+    def since_ms_at(self, end_offset: int) -> Mapping[int, int] | None:
+        """The same in the state at an offset that was gone through; None: too much has happened since."""
+        if end_offset <= self._forgotten_end:
+            return None
+        known = (*self._ended.items(), *self._lasting.items())
+        return {broker_id: absence.since_ms for broker_id, absence in known if absence.is_at(end_offset)}
 
     def take_batches(self, data: Buffer, end_offset: int) -> int:
         """Go through whole batches up to one that begins at ``end_offset`` or later; where the next one begins.
@@ -46,16 +78,16 @@ class Absences:
             if header.base_offset >= end_offset:
                 break
             if not header.is_control:
-                self._take(decode_batch(view, position), header.timestamp)
+                self._take(decode_batch(view, position), header.timestamp, header.base_offset)
             position, next_offset = position + header.size, header.end_offset
         return next_offset
 
-    def _take(self, items: Iterable[BatchItem], time_ms: int) -> None:
+    def _take(self, items: Iterable[BatchItem], time_ms: int, offset: int) -> None:
         for item in items:
             if isinstance(item, VersionedRecord):
-                self._take_record(item.record, time_ms)
+                self._take_record(item.record, time_ms, offset)
 
-    def _take_record(self, record: Record, time_ms: int) -> None:
+    def _take_record(self, record: Record, time_ms: int, offset: int) -> None:
         match record:
             case RegisterBrokerRecord(broker_id=broker_id):
                 is_absent = record.fenced or record.in_controlled_shutdown
@@ -68,6 +100,11 @@ class Absences:
             case _:
                 return
         if is_absent:
-            self._since_ms.setdefault(broker_id, time_ms)
-        else:
-            self._since_ms.pop(broker_id, None)
+            self._lasting.setdefault(broker_id, _Absence(time_ms, offset))
+        elif (ended := self._lasting.pop(broker_id, None)) is not None:
+            self._forget(self._ended.get(broker_id))
+            self._ended[broker_id] = ended._replace(end=offset)
+
+    def _forget(self, absence: _Absence | None) -> None:
+        if absence is not None and absence.end is not None:
+            self._forgotten_end = max(self._forgotten_end, absence.end)

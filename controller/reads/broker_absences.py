@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -13,7 +12,8 @@ from quorate.controller.reads.absences import Absences
 
 #: Read in one turn of the loop, and then decoded on a thread.
 _CHUNK_BYTES: Final = 1024 * 1024
-#: Nobody waits longer for it. A long log takes some seconds once: whoever asks again goes on where this one ended.
+#: Nobody waits longer for new records. A long log takes some seconds once: whoever asks again goes on where this one
+#: ended.
 PATIENCE_S: Final = 0.3
 _UNKNOWN: Final[Mapping[int, int]] = MappingProxyType({})
 
@@ -34,24 +34,36 @@ class LogAbsences:
         #: Everything before it is in ``_known``, from where the log began then.
         self._position = 0
         self._lock = asyncio.Lock()
+        #: Held by whoever goes through the log for an old state alone: no question about now waits for it.
+        self._old_lock = asyncio.Lock()
 
     async def at(self, end_offset: int) -> Mapping[int, int]:
         async with self._lock:
-            if end_offset < self._position:
-                old = Absences()
-                await self._read(old, self._log.log_start_offset, end_offset)
-                return old.since_ms
             if self._position < self._log.log_start_offset:
                 # Retention has overtaken it: what was so may be so no more.
                 self._known, self._position = Absences(), self._log.log_start_offset
-            self._position = await self._read(self._known, self._position, end_offset, PATIENCE_S)
-            return self._known.since_ms if self._position >= end_offset else _UNKNOWN
+            clock = asyncio.get_running_loop().time
+            ends_at = clock() + PATIENCE_S
+            while self._has_more(self._position, end_offset) and clock() < ends_at:
+                self._known, self._position = await self._behind(self._known, self._position, end_offset)
+            found = self._known.since_ms_at(end_offset) if self._position >= end_offset else _UNKNOWN
+        return await self._of_old(end_offset) if found is None else found
 
-    async def _read(self, absences: Absences, position: int, end_offset: int, patience_s: float = math.inf) -> int:
-        """Whole batches, up to one that ends at the offset or behind it; where the next one begins."""
-        clock = asyncio.get_running_loop().time
-        ends_at = clock() + patience_s
-        while self._log.log_start_offset <= position < min(end_offset, self._log.high_watermark) and clock() < ends_at:
-            chunk = self._log.read_from(position, _CHUNK_BYTES)
-            position = await asyncio.to_thread(absences.take_batches, chunk.data, end_offset)
-        return position
+    async def _of_old(self, end_offset: int) -> Mapping[int, int]:
+        """Of a state after which more has happened than is remembered."""
+        async with self._old_lock:
+            known, position = Absences(), self._log.log_start_offset
+            while self._has_more(position, end_offset):
+                known, position = await self._behind(known, position, end_offset)
+            return known.since_ms if position >= end_offset else _UNKNOWN
+
+    def _has_more(self, position: int, end_offset: int) -> bool:
+        return self._log.log_start_offset <= position < min(end_offset, self._log.high_watermark)
+
+    async def _behind(self, known: Absences, position: int, end_offset: int) -> tuple[Absences, int]:
+        """All that is known behind the next whole batches, and where those after them begin.
+
+        ``known`` stays as it is: whoever asks may be given up while a thread goes through them.
+        """
+        chunk, more = self._log.read_from(position, _CHUNK_BYTES), known.copy()
+        return more, await asyncio.to_thread(more.take_batches, chunk.data, end_offset)

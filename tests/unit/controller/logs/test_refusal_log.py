@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from quorate.controller.logs import counted_lines
 from quorate.controller.logs.counted_lines import KINDS_MAX, LINES_BURST, LINES_PER_SECOND
 from quorate.controller.logs.refusal_log import MESSAGE_CHARS_MAX, RefusalLog
 from quorate.metadata_log.audit.chained_lines import BEGIN, encode_chained
-from quorate.metadata_log.audit.refusal_lines import REFUSED_FILES, Refusal, read_refusals
+from quorate.metadata_log.audit.refusal_lines import REFUSED_FILES, Refusal, RefusalLine, read_refusals
 
 ANA = Refusal("POST /v1/topics", "User:ana", "10.0.0.1", "TOPIC_ALREADY_EXISTS", "scram")
 BO = ANA._replace(principal="User:bo")
@@ -54,6 +55,22 @@ def test_kinds_that_have_no_room_are_counted(tmp_path: Path) -> None:
     assert len(lines) == KINDS_MAX + 1
     assert lines[-1][1:] == (30, None, None, None, None, None, None, None)
     assert sum(line.times for line in lines) == KINDS_MAX + 30
+
+
+def test_refusal_that_comes_while_others_are_written_is_not_lost(tmp_path: Path) -> None:
+    """The writer comes in the middle of the count, on its thread, and takes what waits before or after it."""
+    log = RefusalLog(tmp_path)
+    kinds(log, 1)
+    writer = threading.Thread(target=log.flush)
+
+    def line(time_ms: int) -> RefusalLine:
+        writer.start()
+        writer.join(0.2)  # it may have to wait for the end of the count
+        return RefusalLine(time_ms, 1, *BO[:3], "r", "INVALID_REQUEST", "no")
+
+    log.count(BO, 1, line)
+    writer.join()
+    assert {line.principal for line in log.newest(10)} == {"User:0", "User:bo"}
 
 
 def test_flood_has_a_rate_and_every_refusal_is_counted(tmp_path: Path) -> None:

@@ -62,3 +62,17 @@ def test_batches_behind_an_offset_are_left_for_the_next_time() -> None:
     assert absences.since_ms == {}
     assert absences.take_batches(data[len(log(REGISTERED, UNFENCED)) :], 3) == 3
     assert absences.since_ms == {11: 3}
+
+
+def test_absences_of_an_older_state_are_told_as_long_as_too_much_has_not_happened_since() -> None:
+    """Three of one broker, which began with records 0, 2 and 4 and ended with 1, 3 and not yet."""
+    absences = Absences()
+    absences.take_batches(log(REGISTERED, UNFENCED, FENCED, UNFENCED, FENCED), 5)
+    assert [absences.since_ms_at(end_offset) for end_offset in range(6)] == [
+        None,
+        None,
+        {},
+        {11: 3},
+        {},
+        {11: 5},
+    ]
