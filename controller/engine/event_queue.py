@@ -92,7 +92,8 @@ class EventQueue:
     @property
     def next_name(self) -> str | None:
         """Name of the event that runs next, which may be the rest of a pass; None when nothing waits."""
-        return next((waiting[0].name for waiting in (self._front, self._urgent, self._events) if waiting), None)
+        due = self._due
+        return due[0].name if due else None
 
     def append(self, event: Event) -> None:
         """Queue an event behind all others of its kind.
@@ -181,14 +182,19 @@ class EventQueue:
             if len(self):
                 self._wake()
 
-    def _next(self) -> Event:
+    @property
+    def _due(self) -> deque[Event]:
+        """Those of which the first runs next; empty: nothing waits."""
         if self._front:
-            return self._front.popleft()
-        if self._urgent and (not self._events or self._urgent_run < URGENT_IN_A_ROW_MAX):
-            self._urgent_run += 1
-            return self._urgent.popleft()
-        self._urgent_run = 0
-        return self._events.popleft()
+            return self._front
+        is_urgent = self._urgent and (not self._events or self._urgent_run < URGENT_IN_A_ROW_MAX)
+        return self._urgent if is_urgent else self._events
+
+    def _next(self) -> Event:
+        due = self._due
+        if due is not self._front:
+            self._urgent_run = self._urgent_run + 1 if due is self._urgent else 0
+        return due.popleft()
 
     def _run(self, event: Event, now: float) -> float:
         """The time when it is done."""

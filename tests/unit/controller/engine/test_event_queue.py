@@ -70,6 +70,19 @@ def test_event_queue_urgent_events_do_not_keep_all_others_waiting() -> None:
     assert [len(rows[0]), *map(len, rows[1].split("b"))] == [URGENT_IN_A_ROW_MAX, URGENT_IN_A_ROW_MAX, 1]
 
 
+def test_event_queue_says_which_event_runs_next_also_behind_many_urgent_ones() -> None:
+    story = Story()
+    foretold: list[str | None] = []
+    story.queue.observe = lambda *_: foretold.append(story.queue.next_name)
+    story.queue.append(story.event("a"))
+    for _ in range(URGENT_IN_A_ROW_MAX + 1):
+        story.queue.append(story.event("u", is_urgent=True))
+    story.queue.prepend(story.event("first"))
+    assert story.queue.next_name == "first"
+    story.scheduler.run()
+    assert [*foretold, "|"] == [*story.told[1:-1], None, "|"]
+
+
 def test_event_queue_many_events_are_spread_over_turns() -> None:
     story = Story()
     for _ in range(EVENTS_PER_TURN_MAX + 1):
