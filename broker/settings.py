@@ -122,7 +122,8 @@ class BrokerHttpSettings(BrokerSettingsGroup):
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
     fewer where the system lets the process open fewer than these and 192. Connections on which nobody has yet shown
     who he is have a quarter of the places; one more takes that of the one that was silent for longest. Where neither a
-    secret nor an authorizer is set, whoever has asked for something has shown it."""
+    secret nor an authorizer is set, whoever has asked for something has shown it; with an authorizer principals have
+    shares as with controllers."""
     head_timeout_ms: int = Field(default=10_000, ge=100, le=600_000)
     """Time the head of a request (line, headers, empty line) may take, from the connection's beginning or, behind
     another request, from its first byte. Then the answer is 408, and the connection is closed. It is closed, too, when
@@ -138,7 +139,8 @@ class BrokerHttpSettings(BrokerSettingsGroup):
 
 class BrokerTlsSettings(BrokerSettingsGroup):
     """TLS with the controllers, with other broker processes, and on the process's own HTTP API. Files are looked at
-    again when they have changed: new connections use what is new, and those that stand are not broken."""
+    again when they have changed: new connections use what is new, and those that stand end when the certificate shown
+    for them has ended, or its CA is trusted no more."""
 
     cert_file: Path | None = None
     """This process's certificate in PEM, with those between it and a CA: it is shown to the controllers, and the HTTP

@@ -1,8 +1,7 @@
 """Listening sockets on which TLS is spoken: a connection reaches its protocol when the handshake is through.
 
 Whoever connects is a stranger until then: the door gives him a place from the first moment, and the handshake has a
-time. Each handshake takes the context of its moment, so that changed certificates hold for all who come later, and
-nobody who is there is disturbed.
+time. Each handshake takes the context of its moment, so that changed certificates hold for all who come later.
 """
 
 from __future__ import annotations

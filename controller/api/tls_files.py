@@ -1,7 +1,8 @@
 """Certificates, key and CAs of one process or command, read anew when their files have changed.
 
 They are taken whole or not at all: where the new ones cannot be used the old ones stay, and ``trouble`` says why.
-Nobody who is connected is disturbed: each handshake takes the context of its moment.
+Each handshake takes the context of its moment. Those who are connected stay, as long as what they have shown is good by
+the context of the moment (``metadata_log.peer_certificates``).
 """
 
 from __future__ import annotations

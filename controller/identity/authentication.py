@@ -14,7 +14,7 @@ from typing import Final
 
 from quorate.controller.api import headers
 from quorate.controller.identity.certificates import CertificateIdentities
-from quorate.controller.identity.claims import NoAccess, RequestClaims, check_host, client_address
+from quorate.controller.identity.claims import UNKNOWN_TOKEN, NoAccess, RequestClaims, check_host, client_address
 from quorate.controller.identity.found_tokens import FoundTokens
 from quorate.controller.identity.identity import NOBODY, PROOFS, Caller, Identity, NodeIdentity, Proof
 from quorate.controller.identity.seals import SCHEME, Seals
@@ -91,7 +91,7 @@ class IdentityAuthentication:
         if authorization.startswith(_BEARER):
             found = self._tokens.find(authorization.removeprefix(_BEARER))
             if found is None:
-                raise NoAccess(401, "nobody has this token (Authorization: Bearer), or nobody has it any more")
+                raise NoAccess(401, UNKNOWN_TOKEN)
             return found, None
         if authorization:
             raise NoAccess(401, "Authorization must be Bearer and a token")

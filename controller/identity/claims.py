@@ -13,6 +13,8 @@ from quorate.controller.decisions.origin import check_client_id, check_principal
 from quorate.controller.identity.identity import Caller
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
+#: The answer to a token that is nobody's, of whatever kind it may be meant to be.
+UNKNOWN_TOKEN: Final = "nobody has this token (Authorization: Bearer), or nobody has it any more"
 _HOPS_DIGITS_MAX: Final = 2
 #: An IPv6 address that ends in an IPv4 address.
 _ADDRESS_CHARS_MAX: Final = 45

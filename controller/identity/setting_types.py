@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -40,6 +40,8 @@ def _named_uid(value: object) -> NamedUid:
     return NamedUid(int(uid), _check_listed_principal(principal))
 
 
+#: Signatures of JSON Web Tokens by a private key: none is by a secret that verifiers have, too, and none is ``none``.
+JwtAlgorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 #: ``Type:name``.
 Principals = Annotated[tuple[Annotated[str, AfterValidator(_check_listed_principal)], ...], Field(max_length=1_000)]
 #: Kafka's ssl.principal.mapping.rules.

@@ -54,7 +54,7 @@ class CountedLines(Generic[_Kind, _Line]):
         self._files = files
         self._events = events
         self._line_of_uncounted: Callable[[int, int], _Line] = uncounted
-        #: Held for a moment by whoever changes what waits, and never while the disk works: the loop must not wait for it.
+        #: Held for a moment by whoever changes what waits, and never while the disk works: the loop waits for it.
         self._counting = threading.Lock()
         #: Kind -> its line so far.
         self._waiting: dict[_Kind, _Line] = {}

@@ -8,13 +8,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from quorate.controller.decisions.origin import check_principal
-from quorate.controller.identity.setting_types import MappingRules, NamedUids, Principals
+from quorate.controller.identity.setting_types import JwtAlgorithm, MappingRules, NamedUids, Principals
 from quorate.controller.principals.mapping_rules import DEFAULT_RULES
 from quorate.controller.process.setting_group import Group
 from quorate.metadata_log.errors import ApiError
 
 _Text = Annotated[str, Field(min_length=1, max_length=2_048)]
-_Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
 class JwtSettings(Group):
@@ -35,7 +34,7 @@ class JwtSettings(Group):
     """While `jwks_url` does not answer, the keys of its last answer hold for so long, and `status` is degraded."""
     jwks_ca_file: Path | None = None
     """CAs of the server at `jwks_url`, in PEM; unset: those that the system trusts."""
-    algorithms: Annotated[tuple[_Algorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
+    algorithms: Annotated[tuple[JwtAlgorithm, ...], Field(min_length=1)] = ("RS256", "ES256")
     """Of signatures. None is by a secret, and none is no signature."""
     principal_claim: _Text = "sub"
     """The claim that is the name of the `User`, behind `principal_prefix` (sasl.oauthbearer.sub.claim.name)."""

@@ -240,9 +240,9 @@ class HttpSettings(Group):
     connections_max: int = Field(default=8_192, ge=16, le=1_000_000)
     """Connections that may be open at once: one more is answered 429 and closed. Each takes an open file, so they are
     fewer where the system lets the process open fewer than these and 512. Connections on which nobody has yet shown
-    that he may ask have a quarter of the places; one more takes that of the one that was silent for longest. So has,
-    with an authorizer, each principal, but for nodes, super users and the user that runs this
-    process."""
+    that he may ask have a quarter of the places. With an authorizer one principal has a quarter, too, and all have five
+    eighths, but for nodes, super users and the user that runs this process. One more takes the place of the one that
+    was silent for longest, of the address, or principal, that has most."""
     connections_per_address_max: int = Field(default=4_096, ge=1, le=1_000_000)
     """Connections that may be open at once from one address. All programs on one machine share one, and so do those
     behind a proxy."""
@@ -270,7 +270,7 @@ class HttpSettings(Group):
 class TlsSettings(Group):
     """TLS on the HTTP API, between the voters, and on what this process asks of others. Name all files, on all
     controllers, or none. They are looked at again when they have changed: new connections use what is new, and those
-    that stand are not broken."""
+    that stand end when the certificate shown for them has ended, or its CA is trusted no more."""
 
     cert_file: Path | None = None
     """This node's certificate in PEM, with those between it and a CA. It is for the names and addresses in `voters`,

@@ -100,12 +100,12 @@ def _count(number: int, noun: str) -> str:
 
 
 def _named(noun: str, ids: Sequence[int]) -> str:
-    """ "broker 3 is", "brokers 3, 4 and 17 others are"."""
+    """ "broker 3 is", "brokers 3, 4 are"."""
     return f"{_listed(noun, ids)} {'is' if len(ids) == 1 else 'are'}"
 
 
 def _listed(noun: str, ids: Sequence[int]) -> str:
-    """ "broker 3", "brokers 3, 4 and 17 others"."""
+    """ "broker 3", "brokers 3, 4", "brokers 3, 4, 5, 6, 7 and 17 more"."""
     if len(ids) == 1:
         return f"{noun} {ids[0]}"
     shown = ", ".join(map(str, ids[:5]))

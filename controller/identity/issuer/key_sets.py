@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_args
 
 import jwt
 
+from quorate.controller.identity.setting_types import JwtAlgorithm
 from quorate.metadata_log.errors import QuorateError
 
 #: Bytes of a key set, and keys in it.
 JWKS_BYTES_MAX: Final = 262_144
 JWKS_KEYS_MAX: Final = 100
-#: Signatures by a private key. None of them is ``none``, and none is by a secret that verifiers have, too.
-JWT_ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_ALGORITHMS: Final = get_args(JwtAlgorithm)
 
 #: What a set lacks of which no key can be used.
-NO_KEY: Final = f"the key set has no public key with a kid, for signatures by {', '.join(JWT_ALGORITHMS)}"
+NO_KEY: Final = f"the key set has no public key with a kid, for signatures by {', '.join(_ALGORITHMS)}"
 
 
 class InvalidJwks(QuorateError, ValueError):
@@ -78,4 +78,4 @@ def _key(one: dict[str, object]) -> jwt.PyJWK | None:
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, NotImplementedError):  # the last two of `oct` and `none`
         return None
     # None by a secret: whoever reads the set could sign by it.
-    return key if key.algorithm_name in JWT_ALGORITHMS else None
+    return key if key.algorithm_name in _ALGORITHMS else None

@@ -14,16 +14,16 @@ from typing import Any, Final, Protocol
 import jwt
 
 from quorate.controller.decisions.origin import check_principal
-from quorate.controller.identity.claims import NoAccess
+from quorate.controller.identity.claims import UNKNOWN_TOKEN, NoAccess
 from quorate.controller.identity.identity import Identity
 from quorate.controller.identity.issuer.key_sets import IssuerKeys
+from quorate.controller.identity.setting_types import JwtAlgorithm
 from quorate.metadata_log.errors import ApiError, QuorateError
 
 #: Characters of the longest token that is looked at: a request's head has no room for more.
 JWT_CHARS_MAX: Final = 8_000
 #: The last second of the year 9999, since 1970: no claim is about later ones, and every calculation with it is exact.
 SECONDS_MAX: Final = 253_402_300_799
-_TOLD: Final = "nobody has this token (Authorization: Bearer), or nobody has it any more"
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]++")
 
 
@@ -37,8 +37,7 @@ class JwtRules:
 
     issuer: str
     audience: str
-    #: Of ``key_sets.JWT_ALGORITHMS``.
-    algorithms: tuple[str, ...]
+    algorithms: tuple[JwtAlgorithm, ...]
     #: The claim that is the user's name, and what stands before it there.
     principal_claim: str
     principal_prefix: str
@@ -92,7 +91,7 @@ class JwtTokens:
             ends_ms = int(claims["exp"] * 1000) + self._rules.clock_skew_ms
             principal = check_principal(f"User:{self._rules.principal_prefix}{claims[self._rules.principal_claim]}")
         except (jwt.PyJWTError, ApiError, WrongJwt) as error:
-            raise NoAccess(401, _TOLD, f"a JWT: {error}") from None
+            raise NoAccess(401, UNKNOWN_TOKEN, f"a JWT: {error}") from None
         self._first_end_ms = min(self._first_end_ms, ends_ms)
         return Identity(principal, "jwt", ends_ms=ends_ms)
 
