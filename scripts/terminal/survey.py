@@ -123,19 +123,14 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
     if best is None and refusals:
         verdict, reasons = "refused", [*refusals, *silent]
     elif best is None:
-        verdict, reasons = (
-            "unreachable",
-            [
-                StatusReason(code="NO_CONTROLLER_ANSWERS", message=f"no controller answers: {reachable}"),
-                *silent,
-            ],
-        )
+        nobody = StatusReason(code="NO_CONTROLLER_ANSWERS", message=f"no controller answers: {reachable}")
+        verdict, reasons = "unreachable", [nobody, *silent]
     elif actives:
         verdict, reasons = best.verdict, list(best.reasons)
     elif best.quorum.active_id is None or count <= voter_count // 2:
+        none = StatusReason(code="NO_QUORUM", message=f"no quorum: {reachable}")
         others = [reason for reason in best.reasons if reason.code != "NO_ACTIVE_CONTROLLER"]
-        verdict = "no-quorum"
-        reasons = [StatusReason(code="NO_QUORUM", message=f"no quorum: {reachable}"), *others]
+        verdict, reasons = "no-quorum", [none, *others]
     else:
         active = best.quorum.active_id
         message = f"controller {active} is said to be active and gives no status here ({reachable})"

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -40,6 +41,13 @@ async def forbid(g: Guarded) -> None:
     filters = [{"resource_type_filter": "CLUSTER", "principal_filter": "User:ana"}]
     status, reply = await g.ask("User:root", "POST", "/v1/acls/delete", {"filters": filters})
     assert status == 200, reply
+
+
+async def is_refused_when_the_right_ends(g: Guarded, waiting: asyncio.Task[tuple[int, Any]]) -> None:
+    """What ana asked for while she might, and waits for."""
+    await forbid(g)
+    status, reply = await waiting
+    assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
 
 
 async def test_stream_ends_with_the_acl_and_nothing_that_is_written_after_it_is_sent(tmp_path: Path) -> None:
@@ -92,9 +100,7 @@ async def test_poll_that_waited_is_refused_where_the_right_has_ended(tmp_path: P
             return g.stage.members[2].node.feed.followers == 1
 
         await eventually(waits, "the poll waits")
-        await forbid(g)
-        status, reply = await poll
-        assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
+        await is_refused_when_the_right_ends(g, poll)
 
 
 async def test_digest_that_waited_is_refused_where_the_right_has_ended(tmp_path: Path) -> None:
@@ -108,6 +114,4 @@ async def test_digest_that_waited_is_refused_where_the_right_has_ended(tmp_path:
             return g.stage.members[2].digests._bell.waiting == 1
 
         await eventually(waits, "the question waits")
-        await forbid(g)
-        status, reply = await asked
-        assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
+        await is_refused_when_the_right_ends(g, asked)
