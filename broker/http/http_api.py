@@ -169,7 +169,7 @@ class BrokerHttp:
     @web.middleware
     async def _check_certificate(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         if self._tls is not None and self._tls.wants_certificates and peer_certificate(request) is None:
-            raise HttpRefusal(401, NO_CERTIFICATE, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+            raise NoAccess(401, NO_CERTIFICATE)
         return await handler(request)
 
     def _guarded(self, permission: Permission, handler: _Handler) -> _Handler:
@@ -353,6 +353,6 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 def _refused(request: web.Request, error: ApiError) -> web.Response:
     request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
     answer = _answer(error_reply(error, request_id), status_of(error))
-    if isinstance(error, NoPlace):
+    if isinstance(error, NoPlace | NoAccess):
         answer.force_close()
     return answer

@@ -142,7 +142,7 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     return answer
 
 
-def _told_without_access(request: web.Request, error: NoAccess) -> HttpRefusal:
+def _told_without_access(request: web.Request, error: NoAccess) -> NoAccess:
     """The answer to somebody who may not ask, after it was counted."""
     node, address = request.app[NODE_KEY], address_of(request)
     now_ms = node.controller.scheduler.monotonic_ms()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
@@ -25,12 +25,15 @@ _HOST: Final = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<plain>[A-Za
 class NoAccess(HttpRefusal):
     """Whoever asks may not ask here at all, nor keep a connection for it."""
 
-    def __init__(self, status: int, message: str, noted: str | None = None) -> None:
-        """``status``: 401 where a proof is missing or wrong, 403 where it is good and does not suffice.
+    def __init__(
+        self, status: int, message: str, noted: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        """``status``: 401 where a proof is missing or wrong, 403 where it is good and does not suffice, 429 where many
+        were wrong.
 
-        ``noted``: what is written down of it, where whoever asks is told less.
+        ``noted``: what is written down of it, where whoever asks is told less. ``details``: see ``ApiError``.
         """
-        super().__init__(status, message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        super().__init__(status, message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, details)
         self.noted = noted or message
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from http import HTTPStatus
 
-from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
+from quorate.controller.api.errors import THROTTLE_TIME_MS
 from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.login_failures import FAILURES_MAX, FORGOTTEN_MS, LoginFailures
 
@@ -20,8 +20,8 @@ class WrongTokens:
         """``now_ms``: milliseconds of a monotonic clock."""
         self._failures = LoginFailures(now_ms)
 
-    def told(self, refusal: NoAccess, authorization: str, address: str) -> HttpRefusal:
-        """The answer to a request that was refused: what it shows of this is noted by the address that it came from."""
+    def told(self, refusal: NoAccess, authorization: str, address: str) -> NoAccess:
+        """Note a request that was refused, where it showed a wrong token. The answer to it: 429 after many of them."""
         is_token = authorization.partition(" ")[0].lower() == "bearer"
         if not is_token or refusal.status != HTTPStatus.UNAUTHORIZED:
             return refusal
@@ -31,4 +31,4 @@ class WrongTokens:
             return refusal
         message = f"{refusal.message}; {FAILURES_MAX} wrong ones came from {address}: one more each "
         details = {THROTTLE_TIME_MS: int(FORGOTTEN_MS)}
-        return HttpRefusal(429, f"{message}{FORGOTTEN_MS / 1000:g} s", refusal.code, details)
+        return NoAccess(429, f"{message}{FORGOTTEN_MS / 1000:g} s", refusal.noted, details)

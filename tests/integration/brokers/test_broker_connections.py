@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorate.broker.settings import BrokerHttpSettings
+from quorate.controller.identity.login_failures import FAILURES_MAX
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
 from tests.integration.brokers.test_broker_process import bounded_broker_process, ready
 from tests.integration.brokers.test_broker_tls import OURS, tls_settings
@@ -23,6 +24,10 @@ PLACES = 16
 READ = b"GET /v1/process HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 SECRET = b"s" * 32
 SHOWN = b"GET /v1/process HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %b\r\n\r\n" % SECRET
+CHANGE = (
+    b"PUT /v1/rehearsal HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %b\r\n"
+    b'Content-Type: application/json\r\nContent-Length: 23\r\n\r\n{"copy_bytes_per_s": 1}'
+)
 NOWHERE = ["127.0.0.1:1"]
 FILES = 256
 
@@ -101,6 +106,23 @@ async def test_who_reads_without_the_secret_keeps_no_place_from_who_shows_it() -
         known = await asked(await opened(played), SHOWN)
         for client in (*readers, known):
             client.close()
+
+
+async def test_who_shows_a_secret_that_is_none_keeps_no_connection() -> None:
+    async with playing([1], NOWHERE, own_secret=SECRET) as played:
+        statuses = []
+        for _ in range(FAILURES_MAX + 2):
+            client = await opened(played)
+            await client.write(CHANGE % (b"x" * 32))
+            status, form, _ = await refusal(client)
+            assert form == "close"
+            statuses.append(status)
+        assert statuses[:FAILURES_MAX] == [401] * FAILURES_MAX
+        assert statuses[-1] == 429
+        known = await opened(played)
+        for _ in range(2):
+            await asked(known, CHANGE % SECRET)
+        known.close()
 
 
 async def test_who_begins_to_speak_tls_has_a_place_and_gives_it_up(tmp_path: Path) -> None:

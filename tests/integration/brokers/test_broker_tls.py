@@ -53,6 +53,7 @@ async def test_brokers_follow_the_log_and_each_other_over_tls(tmp_path: Path) ->
             url = f"https://{one.endpoint.host}:{one.endpoint.port}/v1/process"
             async with one.session.get(url, ssl=client) as answer:
                 assert (answer.status, "a client certificate is wanted" in await answer.text()) == (401, True)
+                assert answer.headers["Connection"] == "close"
             known = client_context([OURS], issued(OURS, "somebody"))
             async with one.session.get(url, ssl=known) as answer:
                 assert answer.status == 200
