@@ -12,15 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from quorate.controller.planning.bounds import fewest_moves
+from quorate.controller.planning.cluster import BrokerRole, Brokers, ClusterLayout, TooFewBrokers
+from quorate.controller.planning.planner import plan
+from quorate.controller.planning.validator import judge
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import BrokerRole, Brokers, ClusterLayout, TooFewBrokers
-from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.tables import named_cluster
-from quorate.pipeline.planning.validator import judge
 from tests.random_clusters import random_cluster
 
 _SEEDS = 1500

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import BrokerRole, Brokers, ClusterLayout
+from quorate.controller.planning.cluster import BrokerRole, Brokers, ClusterLayout
 
 
 def random_cluster(seed: int) -> ClusterLayout:

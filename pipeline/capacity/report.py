@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from quorate.controller.planning.validator import Spread
 from quorate.pipeline.planning.summary import PlanSummary
-from quorate.pipeline.planning.validator import Spread
 
 
 def plan_lines(summary: PlanSummary) -> list[str]:

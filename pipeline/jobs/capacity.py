@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
+from quorate.controller.planning.cluster import ReassignmentPlan
 from quorate.pipeline.capacity.moments import SampleTimes
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.capacity.trend import RecordsByDay, Trend, standing, standing_on
@@ -24,7 +25,6 @@ from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.files.storage import checked, is_directory
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.cluster import ReassignmentPlan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster
 from quorate.pipeline.source.data_source import FORMAT

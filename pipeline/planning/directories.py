@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quorate.controller.planning.cluster import NONE, Indexes, Mask
 from quorate.metadata_log.errors import InvalidId
 from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, Uuid, uuid_from_text
 from quorate.pipeline.errors import PipelineError
-from quorate.pipeline.planning.cluster import NONE, Indexes, Mask
 
 _NOT_IN_ANY: Final = (DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED)
 

@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from quorate.controller.planning.cluster import NONE, ReassignmentPlan
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.pipeline.errors import PipelineError
-from quorate.pipeline.planning.cluster import NONE, ReassignmentPlan
 from quorate.pipeline.planning.tables import NamedCluster
 
 

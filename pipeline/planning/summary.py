@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import (
+from quorate.controller.planning.bounds import fewest_moves
+from quorate.controller.planning.cluster import (
     NONE,
     BrokerRole,
     Indexes,
@@ -17,11 +17,11 @@ from quorate.pipeline.planning.cluster import (
     TooFewBrokers,
     counts_of,
 )
-from quorate.pipeline.planning.exchange import breaks_rack_rule
-from quorate.pipeline.planning.planner import plan as plan_of
-from quorate.pipeline.planning.rules import lost_in, racks_needed
+from quorate.controller.planning.exchange import breaks_rack_rule
+from quorate.controller.planning.planner import plan as plan_of
+from quorate.controller.planning.rules import lost_in, racks_needed
+from quorate.controller.planning.validator import PlanVerdict, judge
 from quorate.pipeline.planning.tables import NamedCluster
-from quorate.pipeline.planning.validator import PlanVerdict, judge
 
 _ROLES = {BrokerRole.TAKES: "takes", BrokerRole.KEEPS: "keeps", BrokerRole.DRAINS: "drained"}
 

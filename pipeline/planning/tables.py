@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from quorate.controller.planning.cluster import NONE, BrokerRole, Brokers, ClusterLayout, Counts, Indexes
 from quorate.pipeline.errors import PipelineError
-from quorate.pipeline.planning.cluster import NONE, BrokerRole, Brokers, ClusterLayout, Counts, Indexes
 from quorate.pipeline.planning.directories import lost_replicas
 
 

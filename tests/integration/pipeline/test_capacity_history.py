@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from quorate.controller.planning.bounds import fewest_moves
+from quorate.controller.planning.cluster import BrokerRole, ReassignmentPlan
+from quorate.controller.planning.planner import plan
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import BrokerRole, ReassignmentPlan
-from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.summary import planned
 from quorate.pipeline.planning.tables import named_cluster
 from quorate.scripts.generated_history.making import GenerationPlan, make_history

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from quorate.controller.planning.cluster import ReassignmentPlan
 from quorate.pipeline.capacity.state import LAST, readings, state_tables
 from quorate.pipeline.files.inputs import find_inputs
 from quorate.pipeline.fold.reading import fold_task
 from quorate.pipeline.fold.state import state_at
-from quorate.pipeline.planning.cluster import ReassignmentPlan
 from quorate.pipeline.planning.files import write_plan
 from quorate.pipeline.planning.summary import PlanSummary, planned
 from quorate.pipeline.planning.tables import NamedCluster, named_cluster

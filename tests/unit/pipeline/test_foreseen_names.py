@@ -10,11 +10,11 @@ from typing import BinaryIO
 import numpy as np
 import pytest
 
+from quorate.controller.planning.cluster import Brokers, ClusterLayout
+from quorate.controller.planning.planner import plan
 from quorate.pipeline.files.storage import write_file
 from quorate.pipeline.pages.page import HtmlPage
-from quorate.pipeline.planning.cluster import Brokers, ClusterLayout
 from quorate.pipeline.planning.files import PlanNotWritten, write_plan
-from quorate.pipeline.planning.planner import plan
 from quorate.pipeline.planning.tables import NamedCluster
 from quorate.pipeline.tables.result_directory import ResultDirectory
 

@@ -10,13 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, BrokerRole, Counts, Indexes, Mask
-from quorate.pipeline.planning.placement import ReplicaPlacement
-from quorate.pipeline.planning.rules import distinct, lost_in, racks_of
+from quorate.controller.planning.cluster import NONE, BrokerRole, Counts, Indexes, Mask
+from quorate.controller.planning.placement import ReplicaPlacement
+from quorate.controller.planning.rules import distinct, lost_in, racks_of
 
 #: Parts in which a step is done, unless there are fewer rows.
 _PARTS = 256
-#: Rounds in which places are given by racks before what is left over is given one by one.
+#: Rounds in which places are given by racks to those that lack replicas, and then to any, those with the fewest first;
+#: what is left over is given one by one.
 _ROUNDS = 8
 #: More than any broker has too many.
 _LAST: Final = 1 << 40
@@ -30,6 +31,12 @@ def follow_rules(placement: ReplicaPlacement, needed: Counts) -> None:
     """
     _leave_drained(placement)
     _leave_crowded_racks(placement, needed)
+    _fill(placement, needed)
+
+
+def replace_drained(placement: ReplicaPlacement, needed: Counts) -> None:
+    """Take all replicas off drained brokers and give their places to others; what stands elsewhere stays there."""
+    _leave_drained(placement)
     _fill(placement, needed)
 
 
@@ -57,7 +64,7 @@ def _leave_crowded_racks(placement: ReplicaPlacement, needed: Counts) -> None:
     racks = racks_of(placement.brokers, placement.replicas)
     lacking = needed - distinct(racks) - np.count_nonzero(_open(placement), axis=1)
     is_lost = lost_in(placement.cluster, placement.replicas)
-    for rows in _parts(np.flatnonzero(lacking > 0)):
+    for rows in parts(np.flatnonzero(lacking > 0)):
         replicas = placement.replicas[rows]
         # Those stay that must, then those on the brokers that have the least too many, and lost ones do not.
         excess = np.append(placement.loads - placement.wanted, _LAST)[replicas]
@@ -81,7 +88,7 @@ def _is_second(rows: Indexes) -> Mask:
     return found
 
 
-def _parts(rows: Counts) -> Iterator[Counts]:
+def parts(rows: Counts) -> Iterator[Counts]:
     """Yield rows in parts, far ones together: neighbours are mostly partitions of one topic, and alike."""
     parts = min(len(rows), _PARTS)
     yield from (rows[start::parts] for start in range(parts))
@@ -90,7 +97,7 @@ def _parts(rows: Counts) -> Iterator[Counts]:
 def _fill(placement: ReplicaPlacement, needed: Counts) -> None:
     """Give every open place a broker: one place of each row at a time, as the first may rule out the next."""
     while len(rows := np.flatnonzero(_open(placement).any(axis=1))):
-        for part in _parts(rows):
+        for part in parts(rows):
             _fill_first(placement, part, needed[part])
 
 
@@ -100,10 +107,14 @@ def _fill_first(placement: ReplicaPlacement, rows: Counts, needed: Counts) -> No
     columns = np.argmax(is_open, axis=1)
     racks = racks_of(placement.brokers, placement.replicas[rows])
     must_be_new = needed - distinct(racks) >= np.count_nonzero(is_open, axis=1)
-    for _ in range(_ROUNDS):
+    for round_ in range(2 * _ROUNDS):
         if not len(rows):
             return
-        sinks = _drawn(placement, racks, must_be_new)
+        wanted = placement.wanted
+        if round_ >= _ROUNDS:
+            # The racks that these may have lack nothing: as many for each as would make all brokers of it even.
+            wanted = np.full(len(wanted), placement.loads.max() + len(rows))
+        sinks = _drawn(placement, wanted, racks, must_be_new)
         fits = (sinks != NONE) & ~(placement.replicas[rows] == sinks[:, None]).any(axis=1)
         placement.put(rows[fits], columns[fits], sinks[fits])
         rows, columns, racks, must_be_new = rows[~fits], columns[~fits], racks[~fits], must_be_new[~fits]
@@ -111,11 +122,11 @@ def _fill_first(placement: ReplicaPlacement, rows: Counts, needed: Counts) -> No
         _fill_one(placement, row, column, taken, is_new=bool(is_new))
 
 
-def _drawn(placement: ReplicaPlacement, racks: Indexes, must_be_new: Mask) -> Indexes:
+def _drawn(placement: ReplicaPlacement, wanted: Counts, racks: Indexes, must_be_new: Mask) -> Indexes:
     """Return for each row a broker that lacks replicas, in a rack that it may have; `NONE` where none is left."""
     brokers = placement.brokers
-    lacks = np.where(brokers.takers, np.maximum(0, placement.wanted - placement.loads), 0)
-    surplus = np.where(brokers.takers, np.maximum(0, placement.loads - placement.wanted), 0)
+    lacks = np.where(brokers.takers, np.maximum(0, wanted - placement.loads), 0)
+    surplus = np.where(brokers.takers, np.maximum(0, placement.loads - wanted), 0)
     in_rack = np.bincount(brokers.racks, lacks, minlength=brokers.rack_count)
     # What a rack lacks on the whole comes before what its own brokers can make up among themselves.
     net = np.maximum(0.0, in_rack - np.bincount(brokers.racks, surplus, minlength=brokers.rack_count))
@@ -130,13 +141,13 @@ def _drawn(placement: ReplicaPlacement, racks: Indexes, must_be_new: Mask) -> In
     for one in np.unique(rack[mass[:, -1] > 0]):
         asking = np.flatnonzero((rack == one) & (mass[:, -1] > 0))
         members = np.flatnonzero((brokers.racks == one) & (lacks > 0))
-        offers = _by_lack(members, lacks[members], len(asking))
+        offers = by_lack(members, lacks[members], len(asking))
         sinks[asking[: len(offers)]] = offers
     return sinks
 
 
-def _by_lack(members: Counts, lacks: Counts, most: int) -> Counts:
-    """Return up to `most` brokers, each at most as often as it lacks, those that lack most first and oftenest."""
+def by_lack(members: Counts, lacks: Counts, most: int) -> Counts:
+    """int64[n]: up to `most` brokers, each at most as often as it lacks, those that lack most first and oftenest."""
     low, high = 0, int(lacks.max(initial=0))
     # The level down to which all are filled, as water in a basin.
     while low < high:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, counts_of, even_shares
-from quorate.pipeline.planning.rules import kept, racks_of
+from quorate.controller.planning.cluster import NONE, ClusterLayout, Counts, counts_of, even_shares
+from quorate.controller.planning.rules import kept, racks_of
 
 
 def targets(cluster: ClusterLayout) -> Counts:
-    """Return the number of replicas that each broker is to have; brokers that take none get 0.
+    """int64[brokers]: the number of replicas that each is to have; brokers that take none get 0.
 
     Within a level counts differ by one at most; the larger ones go to those that have most now.
     """

@@ -22,12 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import BrokerRole, ClusterLayout, Counts, ReassignmentPlan, counts_of
-from quorate.pipeline.planning.costs import NO_WAY, least_costs, potentials, replacements
-from quorate.pipeline.planning.exchange import reachable, replica_exchanges
-from quorate.pipeline.planning.move_count import save_moves
-from quorate.pipeline.planning.placement import ReplicaPlacement
-from quorate.pipeline.planning.rules import holds, kept, racks_needed
+from quorate.controller.planning.cluster import BrokerRole, ClusterLayout, Counts, ReassignmentPlan, counts_of
+from quorate.controller.planning.costs import NO_WAY, least_costs, potentials, replacements
+from quorate.controller.planning.exchange import reachable, replica_exchanges
+from quorate.controller.planning.move_count import save_moves
+from quorate.controller.planning.placement import ReplicaPlacement
+from quorate.controller.planning.rules import holds, kept, racks_needed
 
 #: Partitions looked at together: the arrays of so many fit a processor's cache.
 _ROWS: Final = 4096

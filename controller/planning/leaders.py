@@ -12,17 +12,17 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.balancing import level, reached_from
-from quorate.pipeline.planning.cluster import BrokerRole, ClusterLayout, Counts, Indexes, counts_of, even_shares
-from quorate.pipeline.planning.placement import ReplicaPlacement
-from quorate.pipeline.planning.rules import holds, may_lead, passes_over
+from quorate.controller.planning.balancing import level, reached_from
+from quorate.controller.planning.cluster import BrokerRole, ClusterLayout, Counts, Indexes, counts_of, even_shares
+from quorate.controller.planning.placement import ReplicaPlacement
+from quorate.controller.planning.rules import holds, may_lead, passes_over
 
 #: A bound of the time: that many rounds were never needed.
 _EXCHANGES_PER_BROKER: Final = 50
 
 
 def wanted_leads(cluster: ClusterLayout) -> Counts:
-    """Return how many partitions each broker is to lead; brokers that take none keep theirs and are given 0."""
+    """int64[brokers]: how many partitions each is to lead; brokers that take none keep theirs and are given 0."""
     brokers = cluster.brokers
     leads = counts_of(cluster.replicas[:, 0], len(brokers))
     if not brokers.takers.any():
@@ -79,25 +79,29 @@ class PreferredLeaders:
     """The choice of a preferred leader among the replicas of each partition.
 
     Args:
-        replicas: changed in place.
+        replicas: changed in place. rows: those whose choice is free; None: all.
     """
 
-    def __init__(self, cluster: ClusterLayout, replicas: Indexes) -> None:
+    def __init__(self, cluster: ClusterLayout, replicas: Indexes, rows: Counts | None = None) -> None:
         brokers = cluster.brokers
+        rows = np.arange(len(replicas)) if rows is None else rows
         self._brokers = brokers
         self._replicas = replicas
         #: The same rows without those that cannot lead, which nothing is given to: kept up in the same way.
         self._may_lead = may_lead(cluster, replicas)
         self.counts = counts_of(replicas[:, 0], len(brokers))
-        order = np.argsort(replicas[:, 0], kind="stable")
-        self._rows = np.split(order, np.cumsum(self.counts)[:-1])
+        if cluster.other_leads is not None:
+            self.counts += cluster.other_leads
+        first = replicas[rows, 0]
+        order = rows[np.argsort(first, kind="stable")]
+        self._rows = np.split(order, np.cumsum(counts_of(first, len(brokers)))[:-1])
 
     def even(self) -> bool:
         """Even the counts as far as order alone can; return whether it could not be evener."""
         return level(self.counts, self._brokers.takers, self.ways, self.move)
 
     def ways(self, source: int) -> Counts:
-        """Return for each broker how many of the partitions that the source leads have a replica on it."""
+        """int64[brokers]: how many of the partitions that the source leads have a replica on each."""
         found = counts_of(self._may_lead[self._rows[source], 1:], len(self._brokers))
         found[~self._brokers.takers] = 0
         return found

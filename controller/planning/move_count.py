@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import Counts
-from quorate.pipeline.planning.costs import COSTS, least_costs, replacements, with_swaps
-from quorate.pipeline.planning.placement import ReplicaPlacement
+from quorate.controller.planning.cluster import Counts
+from quorate.controller.planning.costs import COSTS, least_costs, replacements, with_swaps
+from quorate.controller.planning.placement import ReplicaPlacement
 
 #: Times that the graph is drawn anew: a bound of the time, far above what was ever needed.
 _DRAWINGS: Final = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import (
+from quorate.controller.planning.cluster import (
     NONE,
     BrokerRole,
     Brokers,
@@ -17,12 +17,12 @@ from quorate.pipeline.planning.cluster import (
 
 
 def racks_of(brokers: Brokers, replicas: Indexes) -> Indexes:
-    """Return the rack of each place of these rows; `NONE` where it is empty."""
+    """int32[n, places]: the rack of each place of these rows; `NONE` where it is empty."""
     return np.append(brokers.racks, NONE).astype(np.int32)[replicas]
 
 
 def distinct(rows: Indexes) -> Counts:
-    """Return how many different values each row has, `NONE` not counted."""
+    """int64[n]: how many different values each row has, `NONE` not counted."""
     ordered = np.sort(rows, axis=1)
     is_new = ordered != NONE
     is_new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
@@ -30,7 +30,7 @@ def distinct(rows: Indexes) -> Counts:
 
 
 def holds(rows: Indexes, values: Indexes | int) -> Mask:
-    """Return which rows have a value: one for all, or one for each. By columns: they are few, the rows many."""
+    """bool[n]: the rows that have a value: one for all, or one for each. By columns: they are few, the rows many."""
     found = np.zeros(len(rows), np.bool_)
     for column in range(rows.shape[1]):
         found |= rows[:, column] == values
@@ -38,13 +38,13 @@ def holds(rows: Indexes, values: Indexes | int) -> Mask:
 
 
 def kept(cluster: ClusterLayout) -> Mask:
-    """Return which places hold a replica on a broker that keeps what it has."""
+    """bool[partitions, places]: those with a replica on a broker that keeps what it has."""
     brokers = cluster.brokers
     return np.asarray(np.append(brokers.roles == BrokerRole.KEEPS, False)[cluster.replicas])
 
 
 def racks_needed(cluster: ClusterLayout) -> Counts:
-    """Return in how many racks each partition must stand: as many as it has replicas, or as there are for it.
+    """int64[partitions]: in how many racks each must stand: as many as it has replicas, or as there are for it.
 
     The racks for it are those of the brokers that take replicas, and those of brokers that keep one of it.
 
@@ -67,7 +67,7 @@ def racks_needed(cluster: ClusterLayout) -> Counts:
 
 
 def lost_in(cluster: ClusterLayout, replicas: Indexes) -> Mask:
-    """Return which places of another arrangement hold a replica that is lost: it stands where it was.
+    """bool[partitions, places]: those of another arrangement whose replica is lost: it stands where it was.
 
     A replica on another broker than before is a new copy, in a directory that is online.
     """
@@ -80,7 +80,7 @@ def lost_in(cluster: ClusterLayout, replicas: Indexes) -> Mask:
 
 
 def may_lead(cluster: ClusterLayout, replicas: Indexes) -> Indexes:
-    """Return the arrangement without the replicas that could be given the preferred leadership but cannot lead.
+    """int32[partitions, places]: the arrangement without replicas that could be preferred but cannot lead.
 
     The first of each row is that which has it now, and stays.
     """
@@ -90,7 +90,7 @@ def may_lead(cluster: ClusterLayout, replicas: Indexes) -> Indexes:
 
 
 def passes_over(cluster: ClusterLayout, replicas: Indexes) -> Mask:
-    """Return which rows have a lost replica first and another, on a broker that takes replicas, that could lead."""
+    """bool[partitions]: rows with a lost replica first and another that could lead, on a broker that takes replicas."""
     is_lost = lost_in(cluster, replicas)
     takes = np.append(cluster.brokers.takers, False)[replicas]
     return np.asarray(is_lost[:, 0] & (takes & ~is_lost).any(axis=1))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import (
+from quorate.controller.planning.cluster import (
     NONE,
     BrokerRole,
     Brokers,
@@ -16,14 +16,14 @@ from quorate.pipeline.planning.cluster import (
     ReassignmentPlan,
     counts_of,
 )
-from quorate.pipeline.planning.exchange import (
+from quorate.controller.planning.exchange import (
     breaks_rack_rule,
     is_evenest,
     leader_exchanges,
     reachable,
     replica_exchanges,
 )
-from quorate.pipeline.planning.rules import may_lead, passes_over, racks_needed
+from quorate.controller.planning.rules import may_lead, passes_over, racks_needed
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, Brokers, Counts, Indexes, Mask
-from quorate.pipeline.planning.rules import distinct, racks_of
+from quorate.controller.planning.cluster import NONE, Brokers, Counts, Indexes, Mask
+from quorate.controller.planning.rules import distinct, racks_of
 
 
 def replica_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
-    """Return for (from, to) whether some replica on one could be replaced by one on the other under the rules.
+    """bool[brokers, brokers]: for (from, to) whether some replica on one could be replaced by one on the other.
 
-    For a placement that follows them: a replica alone in its rack goes to a rack without one, or stays in its own;
+    For a placement that follows the rules: a replica alone in its rack goes to a rack without one, or stays in its own;
     one of several in its rack goes to any broker without one.
     """
     count, width = len(brokers), replicas.shape[1]
@@ -37,7 +37,7 @@ def replica_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
 
 
 def pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
-    """Return how many rows have each (source, other): each other once for a row."""
+    """int64[sources, others]: how many rows have each (source, other): each other once for a row."""
     found = np.zeros(shape[0] * shape[1], np.int64)
     for column in range(others.shape[1]):
         new = (others[:, column] != NONE) & ~(others[:, :column] == others[:, column, None]).any(axis=1)
@@ -47,7 +47,7 @@ def pairs(sources: Indexes, others: Indexes, shape: tuple[int, int]) -> Counts:
 
 
 def leader_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
-    """Return for (from, to) whether some partition that prefers one has a replica on the other.
+    """bool[brokers, brokers]: for (from, to) whether some partition that prefers one has a replica on the other.
 
     Args:
         replicas: without those that cannot lead (`rules.may_lead`).
@@ -58,7 +58,7 @@ def leader_exchanges(brokers: Brokers, replicas: Indexes) -> Mask:
 
 
 def reachable(edges: Mask) -> Mask:
-    """Return for (from, to) whether a path leads there; every broker reaches itself."""
+    """bool[brokers, brokers]: for (from, to) whether a path leads there; every broker reaches itself."""
     closed = edges | np.eye(len(edges), dtype=np.bool_)
     while True:
         further = (closed.astype(np.float32) @ closed.astype(np.float32)) > 0
@@ -74,5 +74,5 @@ def is_evenest(counts: Counts, members: Mask, reach: Mask) -> bool:
 
 
 def breaks_rack_rule(brokers: Brokers, replicas: Indexes, needed: Counts) -> Mask:
-    """Return which partitions stand in fewer racks than they need to."""
+    """bool[partitions]: those that stand in fewer racks than they need to."""
     return distinct(racks_of(brokers, replicas)) < needed

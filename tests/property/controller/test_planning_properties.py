@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorate.pipeline.planning.bounds import fewest_moves
-from quorate.pipeline.planning.cluster import (
+from quorate.controller.planning.bounds import fewest_moves
+from quorate.controller.planning.cluster import (
     BrokerRole,
     Brokers,
     ClusterLayout,
@@ -18,12 +18,12 @@ from quorate.pipeline.planning.cluster import (
     TooFewBrokers,
     counts_of,
 )
-from quorate.pipeline.planning.levels import targets
-from quorate.pipeline.planning.move_count import save_moves
-from quorate.pipeline.planning.placement import ReplicaPlacement
-from quorate.pipeline.planning.planner import plan
-from quorate.pipeline.planning.rules import kept
-from quorate.pipeline.planning.validator import judge
+from quorate.controller.planning.levels import targets
+from quorate.controller.planning.move_count import save_moves
+from quorate.controller.planning.placement import ReplicaPlacement
+from quorate.controller.planning.planner import plan
+from quorate.controller.planning.rules import kept
+from quorate.controller.planning.validator import judge
 from tests.random_clusters import random_cluster
 
 SEEDS = st.integers(min_value=0, max_value=2**32)

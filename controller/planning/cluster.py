@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.pipeline.errors import PipelineError
+from quorate.metadata_log.errors import QuorateError
 
 Indexes = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -32,7 +32,7 @@ class BrokerRole(IntEnum):
     DRAINS = 2
 
 
-class NoPlan(PipelineError):
+class NoPlan(QuorateError):
     """There is no placement of this cluster's replicas that follows the rules."""
 
 
@@ -72,7 +72,7 @@ class Brokers:
 
     @classmethod
     def of(cls, racks: Mapping[int, str | None], roles: Mapping[int, BrokerRole] | None = None) -> Brokers:
-        """Return brokers by id with their racks; those without a rack are in one of their own if others have any."""
+        """Return brokers [n] by id with their racks; those without one share one of their own if others have any."""
         ids = sorted(racks)
         names = sorted({rack for rack in racks.values() if rack is not None})
         numbers = {name: number for number, name in enumerate(names)}
@@ -94,7 +94,7 @@ class Brokers:
 
     @cached_property
     def takers(self) -> Mask:
-        """Those among which counts are evened."""
+        """bool[brokers]: those among which counts are evened."""
         return np.asarray(self.roles == BrokerRole.TAKES)
 
     @cached_property
@@ -110,13 +110,16 @@ class ClusterLayout:
     Attributes:
         replicas: one row a partition, broker indexes in order, the preferred leader first, `NONE` behind the last.
         sizes: bytes of one replica of each partition; None: every replica counts one. lost: the places whose replica
-            lies in a log directory that is not online (`directories`); None: no place.
+            lies in a log directory that is not online; None: no place. other_loads, other_leads: int64[brokers], the
+            replicas and the preferred leaders that each broker has of partitions that are not here; None: all are here.
     """
 
     brokers: Brokers
     replicas: Indexes
     sizes: NDArray[np.float64] | None = None
     lost: Mask | None = None
+    other_loads: Counts | None = None
+    other_leads: Counts | None = None
 
     @classmethod
     def of(cls, brokers: Brokers, assignment: Sequence[Sequence[int]], **rest: Any) -> ClusterLayout:
@@ -130,7 +133,7 @@ class ClusterLayout:
 
     @cached_property
     def widths(self) -> Counts:
-        """The number of replicas of each partition: int[partitions]."""
+        """int64[partitions]: the number of replicas of each."""
         return np.asarray(np.count_nonzero(self.replicas != NONE, axis=1))
 
 
@@ -145,12 +148,12 @@ class ReassignmentPlan:
 
     @cached_property
     def changed(self) -> Counts:
-        """The rows that differ, in order or in brokers."""
+        """int64[n]: the rows that differ, in order or in brokers."""
         return np.flatnonzero((self.before.replicas != self.after).any(axis=1))
 
     @cached_property
     def moves_by_row(self) -> Counts:
-        """For each changed row, how many replicas come to a broker that had none."""
+        """int64[n]: for each changed row, how many replicas come to a broker that had none."""
         old, new = self.before.replicas[self.changed], self.after[self.changed]
         came = (new[:, :, None] != old[:, None, :]).all(axis=2) & (new != NONE)
         return np.asarray(np.count_nonzero(came, axis=1))
@@ -162,12 +165,12 @@ class ReassignmentPlan:
 
 
 def counts_of(indexes: Indexes, brokers: int) -> Counts:
-    """Return how often each broker comes."""
+    """int64[brokers]: how often each broker comes."""
     return np.bincount(indexes.ravel() + 1, minlength=brokers + 1)[1:].astype(np.int64)
 
 
 def even_shares(total: int, members: Counts, loads: Counts) -> Counts:
-    """Return even shares of a total for some brokers, one more for those that have most now; 0 for the others."""
+    """int64[brokers]: even shares of a total for some, one more for those that have most now; 0 for the others."""
     shares = np.zeros(len(loads), np.int64)
     share, more = divmod(total, len(members))
     shares[members] = share

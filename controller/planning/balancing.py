@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import Counts, Mask
-from quorate.pipeline.planning.placement import ReplicaPlacement
+from quorate.controller.planning.cluster import Counts, Mask
+from quorate.controller.planning.placement import ReplicaPlacement
 
 #: Paths are followed so often for each broker at most: a bound of the time, far above what was ever needed.
 _PATHS_PER_BROKER: Final = 200
@@ -114,7 +114,7 @@ def level(counts: Counts, members: Mask, ways: Ways, move: Move) -> bool:
 
 
 def reached_from(source: int, ways: Ways, count: int) -> Mask:
-    """Return which of `count` brokers a path leads to from one, that one among them."""
+    """bool[count]: the brokers that a path leads to from one, that one among them."""
     return _path(source, np.zeros(count, np.int64), ways)[1]
 
 

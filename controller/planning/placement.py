@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask, counts_of
-from quorate.pipeline.planning.rules import holds, racks_of
+from quorate.controller.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask, counts_of
+from quorate.controller.planning.rules import holds, racks_of
 
 #: Multiplied with a row's number it gives an order that has nothing to do with that of topics (Knuth).
 _SCATTER = 2_654_435_761
@@ -26,12 +26,20 @@ class ReplicaPlacement:
             broker has. wanted, wanted_leads: how many it is to have.
     """
 
-    def __init__(self, cluster: ClusterLayout, wanted: Counts, replicas: Indexes | None = None) -> None:
-        """Begin with the cluster as it is, or with other replicas of its partitions."""
+    def __init__(
+        self, cluster: ClusterLayout, wanted: Counts, replicas: Indexes | None = None, *, moves_all: bool = True
+    ) -> None:
+        """Begin with the cluster as it is, or with other replicas of its partitions.
+
+        Args:
+            moves_all: whether replicas may move that stand where they stood before; else those only that came.
+        """
         self.cluster = cluster
         self.brokers = cluster.brokers
         self.replicas: Indexes = (cluster.replicas if replicas is None else replicas).copy()
-        self.loads = counts_of(self.replicas, len(self.brokers))
+        self._moves_all = moves_all
+        self._others = np.zeros(len(self.brokers), np.int64) if cluster.other_loads is None else cluster.other_loads
+        self.loads = counts_of(self.replicas, len(self.brokers)) + self._others
         self.leads = counts_of(self.replicas[:, 0], len(self.brokers))
         self.wanted = wanted
         self.wanted_leads = np.zeros(len(self.brokers), np.int64)
@@ -49,22 +57,26 @@ class ReplicaPlacement:
         flat = self.replicas.ravel()
         # Without the places that hold no replica, which sort first.
         self._order = np.argsort(flat, kind="stable")[np.count_nonzero(flat == NONE) :]
-        self.loads = counts_of(self.replicas, len(self.brokers))
+        held = counts_of(self.replicas, len(self.brokers))
+        self.loads = held + self._others
         self.leads = counts_of(self.replicas[:, 0], len(self.brokers))
-        self._starts = np.concatenate([[0], np.cumsum(self.loads)])
+        self._starts = np.concatenate([[0], np.cumsum(held)])
         self._came.clear()
 
     def places(self, broker: int) -> tuple[Counts, Counts]:
-        """Return the rows and columns of a broker's replicas."""
+        """int64[n], int64[n]: the rows and columns of a broker's replicas that may be moved."""
         flat = self._order[self._starts[broker] : self._starts[broker + 1]]
         if broker in self._came:
             # A replica that went and came back is there twice.
             flat = np.unique(np.concatenate([flat, *self._came[broker]]))
         flat = flat[self.replicas.ravel()[flat] == broker]
         rows, columns = np.divmod(flat, self.replicas.shape[1])
-        return rows, columns
+        return (rows, columns) if self._moves_all else self._that_came(rows, columns, broker)
 
-    def _others(self, rows: Counts, columns: Counts) -> tuple[Indexes, Indexes, Mask]:
+    def _that_came(self, rows: Counts, columns: Counts, broker: int) -> tuple[Counts, Counts]:
+        return _where((rows, columns), ~holds(self.cluster.replicas[rows], broker))
+
+    def _beside(self, rows: Counts, columns: Counts) -> tuple[Indexes, Indexes, Mask]:
         """Return the other replicas, their racks, and for which rows the replica's own rack is among these."""
         others = self.replicas[rows]
         own = self.brokers.racks[others[np.arange(len(rows)), columns]]
@@ -73,12 +85,12 @@ class ReplicaPlacement:
         return others, racks, holds(racks, own)
 
     def ways(self, source: int) -> Counts:
-        """Return for each broker how many of the source's replicas could be replaced by one on it.
+        """int64[brokers]: how many of the source's replicas could be replaced by one on each.
 
         Where the rule holds, and the replica's rack has no other of its partition, what replaces it must come to a
         rack that has none: its own, or a new one. Where its rack has another, it may come to any broker without one.
         """
-        others, racks, is_shared = self._others(*self.places(source))
+        others, racks, is_shared = self._beside(*self.places(source))
         count = len(is_shared)
         shared = int(np.count_nonzero(is_shared))
         in_rack = np.bincount(_each_once(racks[~is_shared]).ravel() + 1, minlength=self.brokers.rack_count + 1)[1:]
@@ -107,12 +119,12 @@ class ReplicaPlacement:
 
     def _fitting(self, source: int, sink: int) -> tuple[Counts, Counts]:
         rows, columns = self.places(source)
-        others, racks, is_shared = self._others(rows, columns)
+        others, racks, is_shared = self._beside(rows, columns)
         fits = ~holds(others, sink) & (is_shared | ~holds(racks, self.brokers.racks[sink]))
         return _where((rows, columns), fits)
 
     def fitting(self, source: int, sink: int, cost: int, apart_from: Sequence[Counts] = ()) -> tuple[Counts, Counts]:
-        """Return the places of the source's replicas that the sink can have at this cost (`costs`).
+        """int64[n], int64[n]: the places of the source's replicas that the sink can have at this cost (`costs`).
 
         Args:
             apart_from: rows that are not meant.
@@ -141,7 +153,7 @@ class ReplicaPlacement:
         self._came.setdefault(sink, []).append(rows * self.replicas.shape[1] + columns)
 
     def chosen(self, rows: Counts, columns: Counts, source: int, sink: int, most: int) -> tuple[Counts, Counts]:
-        """Return up to `most` of these to move: those that cost least, with as many leaders as make leaders even.
+        """int64[n], int64[n]: up to `most` of these to move: those that cost least, with leaders that make these even.
 
         Lost ones before others that cost as much: they must be copied anew anyway, and elsewhere they are there again.
         """

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from quorate.pipeline.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask
-from quorate.pipeline.planning.exchange import pairs
-from quorate.pipeline.planning.rules import holds, racks_of
+from quorate.controller.planning.cluster import NONE, ClusterLayout, Counts, Indexes, Mask
+from quorate.controller.planning.exchange import pairs
+from quorate.controller.planning.rules import holds, racks_of
 
 #: The cost where there is no such replacement. More than any path of others costs, and so small that sums are exact.
 NO_WAY: Final = 1 << 40
@@ -22,9 +22,9 @@ COSTS: Final = (-1, 0, 1)
 
 
 def replacements(cluster: ClusterLayout, replicas: Indexes) -> Counts:
-    """Return for (cost, from, to) how many replicas on the one broker could be replaced by one on the other.
+    """int64[3, brokers, brokers]: how many replicas of one could be replaced by one on another.
 
-    For a placement that follows the rules, among brokers that take replicas. The first index is a place in `COSTS`.
+    For a placement that follows the rules, among brokers that take replicas. Indexes: a place in `COSTS`, from, to.
     """
     brokers = cluster.brokers
     ways = np.zeros((len(COSTS), len(brokers), len(brokers)), np.int64)
@@ -39,7 +39,7 @@ def replacements(cluster: ClusterLayout, replicas: Indexes) -> Counts:
 
 
 def least_costs(ways: Counts) -> Counts:
-    """Return for (from, to) the least cost of a replacement, `NO_WAY` where there is none."""
+    """int64[brokers, brokers]: for (from, to) the least cost of a replacement, `NO_WAY` where there is none."""
     costs = np.full(ways.shape[1:], NO_WAY, np.int64)
     for cost, counts in reversed(list(zip(COSTS, ways, strict=True))):
         costs[counts > 0] = cost
@@ -79,7 +79,7 @@ def _around(cluster: ClusterLayout, replicas: Indexes, column: int) -> tuple[Ind
 
 
 def potentials(costs: Counts, counts: Counts, members: Mask) -> Counts:
-    """Return prices of the brokers that no replacement undercuts, as far as there are such prices.
+    """int64[brokers]: prices of the brokers that no replacement undercuts, as far as there are such prices.
 
     Where the placement is the cheapest, price(from) - price(to) is the cost at most. Where one broker has one
     replica more than another, its price is not lower: it could be the other way round.
@@ -98,6 +98,6 @@ def potentials(costs: Counts, counts: Counts, members: Mask) -> Counts:
 
 
 def with_swaps(costs: Counts, counts: Counts, members: Mask) -> Counts:
-    """Return costs with the way back, for nothing, from one that has one replica less: the two change parts."""
+    """int64[brokers, brokers]: costs with the way back, for nothing, from one that has one less: they change parts."""
     has_one_less = (counts[:, None] + 1 == counts[None, :]) & members[:, None] & members[None, :]
     return np.where(has_one_less & (costs > 0), 0, costs)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from quorate.pipeline.planning.balancing import even_replicas
-from quorate.pipeline.planning.cluster import ClusterLayout, ReassignmentPlan
-from quorate.pipeline.planning.forced import follow_rules
-from quorate.pipeline.planning.leaders import even_leaders, wanted_leads
-from quorate.pipeline.planning.levels import targets
-from quorate.pipeline.planning.move_count import save_moves
-from quorate.pipeline.planning.placement import ReplicaPlacement
-from quorate.pipeline.planning.rules import racks_needed
+from quorate.controller.planning.balancing import even_replicas
+from quorate.controller.planning.cluster import ClusterLayout, ReassignmentPlan
+from quorate.controller.planning.forced import follow_rules
+from quorate.controller.planning.leaders import even_leaders, wanted_leads
+from quorate.controller.planning.levels import targets
+from quorate.controller.planning.move_count import save_moves
+from quorate.controller.planning.placement import ReplicaPlacement
+from quorate.controller.planning.rules import racks_needed
 
 
 def plan(cluster: ClusterLayout) -> ReassignmentPlan:
