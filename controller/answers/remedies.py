@@ -149,7 +149,7 @@ def _by_hand(cause: ExplainedCause) -> ExplainedRemedy:
     match cause.code:
         case "BROKER_UNKNOWN":
             message = f"broker {broker} is not registered: start it, or move its replicas to others"
-            return _remedy("REASSIGN", message, cause, "quorate reassign plan")
+            return _remedy("REASSIGN", message, cause, f"quorate brokers drain {broker}")
         case "DIRECTORY_OFFLINE":
             message = f"broker {broker} runs without the log directory of these replicas: replace it, and restart it"
             return _remedy("RESTORE_DIRECTORY", message, cause)

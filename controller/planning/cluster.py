@@ -40,19 +40,19 @@ class TooFewBrokers(NoPlan):
     """A partition has more replicas than there are brokers for them.
 
     Attributes:
-        partition: the row of the first such partition. replicas, brokers: what it has, and what it may have. count:
-            how many partitions there are like it.
+        rows: int64[n], the rows of such partitions. partition: the first of them. replicas, brokers: what it has, and
+            what it may have.
     """
 
-    def __init__(self, partition: int, replicas: int, brokers: int, count: int) -> None:
+    def __init__(self, rows: Counts, replicas: int, brokers: int) -> None:
         super().__init__(
-            f"{count} partitions have more replicas than there are brokers that may hold them (the first of them "
+            f"{len(rows)} partitions have more replicas than there are brokers that may hold them (the first of them "
             f"{replicas} for {brokers} brokers): drain or exclude fewer brokers, or lower the number of replicas"
         )
-        self.partition = partition
+        self.rows = rows
+        self.partition = int(rows[0])
         self.replicas = replicas
         self.brokers = brokers
-        self.count = count
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def racks_needed(cluster: ClusterLayout) -> Counts:
     lacking = np.flatnonzero(cluster.widths > available)
     if len(lacking):
         first = int(lacking[0])
-        raise TooFewBrokers(first, int(cluster.widths[first]), int(available[first]), len(lacking))
+        raise TooFewBrokers(lacking, int(cluster.widths[first]), int(available[first]))
     rack_takes = np.zeros(brokers.rack_count + 1, np.bool_)
     rack_takes[brokers.racks[brokers.takers]] = True
     racks = racks_of(brokers, cluster.replicas)

@@ -19,6 +19,7 @@ from quorate.controller.reads.partition_conditions import (
     is_under_replicated,
     isr_above_min,
 )
+from quorate.controller.reads.unregistered import UnregisteredBrokers
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.table.page_access import holds_partition, is_led_by_preferred, is_reassigning
@@ -37,6 +38,8 @@ class Counted(NamedTuple):
     counts: PartitionCounts
     #: "topic-partition" of the first ones without a leader.
     offline: list[str]
+    #: Replicas on brokers that are not registered, by their ids.
+    unregistered: dict[int, int]
 
 
 class _CountedPage(NamedTuple):
@@ -66,6 +69,7 @@ class PartitionCounter:
 
     def __init__(self, default_min_isr: int) -> None:
         self._default_min_isr = default_min_isr
+        self._unregistered = UnregisteredBrokers()
         #: By identity: the pages of the image counted last, with the min ISR they were counted by.
         self._pages: dict[int, _CountedPage] = {}
         self._min_isr = 0
@@ -82,7 +86,9 @@ class PartitionCounter:
         total = sum((known.counts for known in self._pages.values()), np.zeros(len(PartitionCounts.model_fields), int))
         counts: dict[str, int] = dict(zip(PartitionCounts.model_fields, total.tolist(), strict=True))
         counts["under_min_isr"] += _own_min_isr_correction(image, min_isr)
-        return Counted(PartitionCounts.model_validate(counts), self._offline_names(image))
+        return Counted(
+            PartitionCounts.model_validate(counts), self._offline_names(image), self._unregistered.count(image)
+        )
 
     def _counted(self, page: Page) -> _CountedPage:
         known = self._pages.get(id(page))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from quorate.controller.api.answers.status_models import StatusReason, Verdict
@@ -13,7 +14,11 @@ LAG_RECORDS_NOTABLE: Final = 10_000
 
 
 def judge(
-    quorum: QuorumReply, brokers: Sequence[BrokerReply], partitions: PartitionCounts, faults: Sequence[str]
+    quorum: QuorumReply,
+    brokers: Sequence[BrokerReply],
+    partitions: PartitionCounts,
+    faults: Sequence[str],
+    unregistered: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[Verdict, list[StatusReason]]:
     """The verdict and its reasons, the gravest first.
 
@@ -21,11 +26,12 @@ def judge(
     that an operator should repair. Of the quorum of an old state nothing is said: nobody knows how it was.
 
     Args:
-        faults: sentences of the controller that answers about itself.
+        faults: sentences of the controller that answers about itself. unregistered: replicas on brokers that are not
+            registered, by their ids.
     """
     reasons = [StatusReason(code="CONTROLLER_FAULT", message=fault, nodes=[quorum.observed_by]) for fault in faults]
     reasons += [] if quorum.is_past else _voter_reasons(quorum.voters)
-    reasons += [*_broker_reasons(brokers), *_partition_reasons(partitions)]
+    reasons += [*_broker_reasons(brokers), *_unregistered_reasons(unregistered), *_partition_reasons(partitions)]
     verdict: Verdict = "degraded" if reasons else "healthy"
     if partitions.offline:
         message = f"{_count(partitions.offline, 'partition')} of {partitions.total} without a leader"
@@ -80,6 +86,15 @@ def _broker_reasons(brokers: Sequence[BrokerReply]) -> list[StatusReason]:
             message = f"broker {broker.id} lags {broker.lag_records} records behind"
             reasons.append(StatusReason(code="BROKER_LAGS", message=message, nodes=[broker.id]))
     return reasons
+
+
+def _unregistered_reasons(held: Mapping[int, int]) -> list[StatusReason]:
+    if not held:
+        return []
+    ids = sorted(held)
+    holds = f"{'holds' if len(ids) == 1 else 'hold'} {_count(sum(held.values()), 'replica')}"
+    message = f"{_named('broker', ids)} not registered and {holds}"
+    return [StatusReason(code="BROKERS_UNREGISTERED", message=message, nodes=ids)]
 
 
 def _partition_reasons(counts: PartitionCounts) -> list[StatusReason]:

@@ -75,13 +75,11 @@ _COMMANDS: Final = {
         "Show the status of a cluster before and after events that do not happen: nothing is changed.",
         _CLUSTER,
     ),
-    "cluster": _Command(adding.add_cluster, "The cluster's id, active controller, versions and counts.", _CLUSTER),
+    "cluster": _Command(adding.add_cluster, "Describe the cluster in a few numbers, and even it out.", _CLUSTER),
     "quorum": _Command(
         adding.add_quorum, "Who leads the controllers, in which epoch, and how far each voter is.", _CLUSTER
     ),
-    "brokers": _Command(
-        adding.add_brokers, "List and describe brokers, and unregister those that never come back.", _CLUSTER
-    ),
+    "brokers": _Command(adding.add_brokers, "List, describe, drain and decommission brokers.", _CLUSTER),
     "topics": _Command(adding.add_topics, "List, describe, create, grow and delete topics.", _TOPICS),
     "partitions": _Command(
         adding.add_partitions, "List partitions by topic, broker, leader and state, and describe single ones.", _TOPICS

@@ -13,14 +13,17 @@ from quorate.controller.api.resources import BrokerReply
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.cli.feed import feed
+from quorate.scripts.cli.moves.drain import decommission, drain
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, show
+from quorate.scripts.terminal.output import ago, columns, counted, or_dash, show
 
-app = typer.Typer(help="List and describe brokers, and unregister those that never come back.", no_args_is_help=True)
+app = typer.Typer(help="List, describe, drain and decommission brokers.", no_args_is_help=True)
 app.command()(feed)
+app.command()(drain)
+app.command()(decommission)
 
 BrokerId = Annotated[int, typer.Argument(metavar="ID", min=0, max=2**31 - 1, help="Broker id.", show_default=False)]
 
@@ -118,7 +121,7 @@ def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
 @app.command()
 def unregister(
     broker_id: BrokerId,
-    force: Annotated[bool, typer.Option("--force", help="Also one that runs.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also one that runs, or holds replicas.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -126,25 +129,38 @@ def unregister(
 ) -> None:
     """Take away the registration of a broker that never comes back.
 
-    Its replicas stay assigned to it until they are moved: see `quorate partitions list --broker ID`. A broker that is
-    not fenced runs: it would lose all its leaderships, and register again as soon as it hears of it (one of Apache
-    Kafka's: when it is started again). So it is refused; stop the broker first, or say --force.
+    One that holds replicas is refused: they would stay assigned to a broker that is no more. A broker that is not
+    fenced runs: it would lose all its leaderships, and register again as soon as it hears of it (one of Apache
+    Kafka's: when it is started again). So it is refused too. `quorate brokers decommission` does all of it in order;
+    --force unregisters as it is, and replicas that stay are moved with `quorate brokers drain`.
 
     Example: quorate brokers unregister 12
     """
     held = ask(controllers, secret_file, lambda client: _described_if_there(client, broker_id))
-    if held is not None and held.broker.state != "fenced" and not force:
-        sys.stderr.write(
-            f"quorate: broker {broker_id} is {held.broker.state}: it leads {held.leaders} partitions and has replicas "
-            f"of {held.replicas}, and would register again at once; stop it first, or say --force\n"
-        )
+    if held is not None and not force and (why := _why_not_unregistered(held)):
+        sys.stderr.write(f"quorate: broker {broker_id} {why}\n")
         raise typer.Exit(exit_codes.REFUSED)
     confirm(f"unregister broker {broker_id}", yes=yes)
     reply = ask(controllers, secret_file, lambda c: c.unregister_broker(broker_id), about=f"broker {broker_id}")
     if held is not None and held.replicas:
-        sys.stderr.write(f"quorate: {held.replicas} partitions still have a replica on broker {broker_id}: move them\n")
+        sys.stderr.write(
+            f"quorate: {counted(held.replicas, 'replica')} still on it: quorate brokers drain {broker_id} moves them\n"
+        )
     text = reply.model_dump_json() if as_json else f"Broker {broker_id} is no longer registered."
     sys.stdout.write(text + "\n")
+
+
+def _why_not_unregistered(held: BrokerDescription) -> str:
+    """The reason against it; "" where there is none."""
+    holds = f"holds {counted(held.replicas, 'replica')} and leads {counted(held.leaders, 'partition')}"
+    if held.broker.state != "fenced":
+        return (
+            f"is {held.broker.state}, {holds}, and would register again at once; quorate brokers decommission "
+            f"{held.broker.id} drains it first and waits until it is stopped, or say --force"
+        )
+    if held.replicas:
+        return f"{holds}; quorate brokers drain {held.broker.id} moves them, or say --force to leave them there"
+    return ""
 
 
 def _listeners(broker: BrokerReply) -> str:

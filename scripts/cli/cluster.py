@@ -1,4 +1,4 @@
-"""`quorate cluster`: the cluster in a few numbers."""
+"""`quorate cluster`: the cluster in a few numbers, and evened out."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Iterator
 import typer
 
 from quorate.controller.api.resources import ClusterReply
+from quorate.scripts.cli.moves.balance import balance
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
 
-app = typer.Typer(help="The cluster's id, active controller, versions and counts.", no_args_is_help=True)
-
-
-@app.callback()
-def _keep_names() -> None:
-    """Keep the name of the only command necessary: there may be more."""
+app = typer.Typer(help="Describe the cluster in a few numbers, and even it out.", no_args_is_help=True)
+app.command()(balance)
 
 
 @app.command()

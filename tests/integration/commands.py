@@ -83,6 +83,10 @@ class Terminal:
     async def run(self, *arguments: str) -> Ended:
         """A command to its end, in this process."""
         await self.beat()
+        return await self.run_as_it_is(*arguments)
+
+    async def run_as_it_is(self, *arguments: str) -> Ended:
+        """The same, with no heartbeat before it: a broker may have gone."""
         return await here(self.stage.urls[1], *arguments)
 
     async def beat(self) -> None:
@@ -91,6 +95,26 @@ class Terminal:
             heartbeat = {"broker_id": broker_id, "broker_epoch": epoch, "current_metadata_offset": 2**60}
             status, reply, _ = await self.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", heartbeat)
             assert (status, reply["is_fenced"]) == (200, False), reply
+
+    async def catch_up(self, partition: str) -> None:
+        """The leader says that all replicas have caught up."""
+        topic, _, number = partition.rpartition("-")
+        _, reply, _ = await self.stage.ask(1, "GET", f"/v1/topics/{topic}")
+        state = reply["topic"]["partitions"][int(number)]
+        data = {
+            "partition_index": int(number),
+            "leader_epoch": state["leader_epoch"],
+            "partition_epoch": state["partition_epoch"],
+            "new_isr_with_epochs": [{"broker_id": broker} for broker in state["replica_nodes"]],
+        }
+        leader = state["leader_id"]
+        request = {
+            "broker_id": leader,
+            "broker_epoch": self.epochs[leader],
+            "topics": [{"topic_id": reply["topic"]["topic_id"], "partitions": [data]}],
+        }
+        status, reply, _ = await self.stage.ask(1, "POST", "/v1/broker-rpc/alter-partition", request)
+        assert (status, reply["topics"][0]["partitions"][0]["error_code"]) in ((200, 0), (200, 108)), reply
 
 
 @asynccontextmanager

@@ -79,7 +79,7 @@ async def get_status(call: Call, parameters: StatusParameters, body: Nothing) ->
     counted = await node.counts.count(image)
     quorum = observe_quorum(node)
     brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark)
-    verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults())
+    verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults(), counted.unregistered)
     explanation = None
     if parameters.explain and any(reason.partitions for reason in reasons):
         since_ms = await node.absences.at(image.provenance.end_offset)

@@ -15,10 +15,9 @@ from quorate.controller.protocol import (
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsResponse,
     OngoingPartitionReassignment,
-    ReassignablePartition,
-    ReassignableTopic,
     ReassignableTopicResult,
 )
+from quorate.scripts.cli.moves.waves import MoveRun, reassignment_request
 from quorate.scripts.cli.topics.json_files import ReassignmentFile, TopicsFile, read_json
 from quorate.scripts.cli.topics.partition_rows import ids_text
 from quorate.scripts.cli.topics.reassignment_steps import (
@@ -27,7 +26,6 @@ from quorate.scripts.cli.topics.reassignment_steps import (
     current_assignment,
     propose,
     verify_moves,
-    wait_for_moves,
 )
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
@@ -141,7 +139,7 @@ def apply(
         sys.stdout.write(f"Current partition replica assignment\n{rollback.model_dump_json()}\n")
         sys.stdout.write("Save this: `quorate reassign apply` of it goes back.\n")
         sys.stdout.flush()
-    request = _request({(one.topic, one.partition): one.replicas for one in wanted.partitions})
+    request = reassignment_request({(one.topic, one.partition): one.replicas for one in wanted.partitions})
     applied = Applied(rollback=rollback, responses=None, moved=None)
     try:
         reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
@@ -150,7 +148,7 @@ def apply(
         if not as_json:
             report(reply, outcomes, as_json=False)
         if wait and all(outcome.is_done for outcome in outcomes):
-            moved = ask(controllers, secret_file, lambda client: wait_for_moves(client, wanted))
+            moved = ask(controllers, secret_file, lambda client: _watch(client, wanted))
             applied = applied.model_copy(update={"moved": moved})
     finally:
         # Also when the outcome is unknown: the way back is needed most then.
@@ -161,17 +159,13 @@ def apply(
         _end(applied.moved, is_silent=as_json)
 
 
+async def _watch(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
+    await MoveRun({}, awaited={(one.topic, one.partition) for one in wanted.partitions}).carry_out(client)
+    return await verify_moves(client, wanted)
+
+
 def _only(request: AlterPartitionReassignmentsRequest) -> str | None:
     return only([f"{topic.name}-{one.partition_index}" for topic in request.topics for one in topic.partitions])
-
-
-def _request(targets: dict[tuple[str, int], list[int] | None]) -> AlterPartitionReassignmentsRequest:
-    topics: dict[str, list[ReassignablePartition]] = {}
-    for (topic, partition), replicas in targets.items():
-        topics.setdefault(topic, []).append(ReassignablePartition(partition_index=partition, replicas=replicas))
-    return AlterPartitionReassignmentsRequest(
-        topics=[ReassignableTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
-    )
 
 
 def _outcomes(responses: list[ReassignableTopicResult], wanted: ReassignmentFile | None) -> list[ItemOutcome]:
@@ -268,7 +262,7 @@ def cancel(
         sys.stdout.write(f"{empty.model_dump_json() if as_json else 'None of these reassignments is open.'}\n")
         return
     confirm(f"cancel {counted(len(targets), 'reassignment')}", yes=yes)
-    request = _request(dict.fromkeys(targets))
+    request = reassignment_request(dict.fromkeys(targets))
     reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
     report(reply, _outcomes(reply.responses, None), as_json=as_json)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,22 +17,20 @@ from quorate.scripts.cli.topics.round_robin import RoundRobin
 from quorate.scripts.terminal.paging import all_topics, topics_described
 from quorate.snapshots.table.reassignment import Assignment
 
-#: Between two looks at what is still open.
-_LOOK_SECONDS: Final = 0.5
-
 
 class NotNow(QuorateError):
     """The state of the cluster is not what the request takes it for. Nothing was changed."""
 
 
-def _assignment(partition: DescribedPartition) -> Assignment:
+def assignment_of(partition: DescribedPartition) -> Assignment:
+    """Its replicas, and which of them come and go."""
     adding, removing = partition.adding_replicas, partition.removing_replicas
     return Assignment(tuple(partition.replica_nodes), tuple(adding), tuple(removing))
 
 
 def settled_replicas(partition: DescribedPartition) -> list[int]:
     """The replicas without those that are only being added: what a rollback goes back to."""
-    return list(_assignment(partition).original_replicas)
+    return list(assignment_of(partition).original_replicas)
 
 
 async def propose(
@@ -153,8 +149,8 @@ def _moved(wanted: PlannedPartition, found: DescribedPartition | None) -> MovedP
     status: Literal["complete", "in-progress", "different", "missing"] = "different"
     if found is None:
         status = "missing"
-    elif list(_assignment(found).target_replicas) == wanted.replicas:
-        status = "in-progress" if _assignment(found).is_open else "complete"
+    elif list(assignment_of(found).target_replicas) == wanted.replicas:
+        status = "in-progress" if assignment_of(found).is_open else "complete"
     return MovedPartition(
         topic=wanted.topic,
         partition=wanted.partition,
@@ -162,24 +158,3 @@ def _moved(wanted: PlannedPartition, found: DescribedPartition | None) -> MovedP
         replicas=None if found is None else found.replica_nodes,
         target=wanted.replicas,
     )
-
-
-async def wait_for_moves(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
-    """Watch until none of a plan's reassignments is open any more; on a terminal with a bar."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from quorate.scripts.terminal.screen import Screen
-
-    named = {(one.topic, one.partition) for one in wanted.partitions}
-    look = (TextColumn("moved"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*look, console=Screen(file=sys.stderr), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("moved", total=len(named))
-        while True:
-            listed = await client.list_partition_reassignments(is_linearizable=True)
-            still_open = named & {
-                (topic.name, one.partition_index) for topic in listed.topics for one in topic.partitions
-            }
-            bar.update(task, completed=len(named) - len(still_open))
-            if not still_open:
-                return await verify_moves(client, wanted)
-            await asyncio.sleep(_LOOK_SECONDS)

@@ -27,6 +27,7 @@ from quorate.controller.protocol.types import UuidField
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.moves.replication_factor import set_replication_factor
 from quorate.scripts.cli.topics.config_names import point_out_slips
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_deletions import deletions
@@ -65,6 +66,7 @@ _NAMES_SHOWN: Final = 10
 
 app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
 app.command()(deletions)
+app.command()(set_replication_factor)
 
 WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
 

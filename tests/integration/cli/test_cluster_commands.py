@@ -44,13 +44,16 @@ async def test_brokers_are_listed_and_described(user: Terminal) -> None:
 async def test_broker_is_unregistered_when_the_user_is_sure(user: Terminal) -> None:
     runs = await user.run("brokers", "unregister", "11", "--yes")
     assert (runs.code, runs.out) == (exit_codes.REFUSED, "")
-    assert "broker 11 is active: it leads 2 partitions and has replicas of 2, and would register again" in runs.err
+    assert "broker 11 is active, holds 2 replicas and leads 2 partitions, and would register again" in runs.err
     asked = await user.run("brokers", "unregister", "12", "--force")
     assert (asked.code, "to unregister broker 12, say --yes" in asked.said) == (exit_codes.USAGE, True)
     fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
     assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
-    done = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes")
-    said = "quorate: 2 partitions still have a replica on broker 12: move them\n"
+    held = await user.run_as_it_is("brokers", "unregister", "12", "--yes")
+    assert (held.code, held.out) == (exit_codes.REFUSED, "")
+    assert held.err.startswith("quorate: broker 12 holds 2 replicas and leads 0 partitions; quorate brokers drain 12")
+    done = await command(user.stage.urls[1], "brokers", "unregister", "12", "--yes", "--force")
+    said = "quorate: 2 replicas still on it: quorate brokers drain 12 moves them\n"
     assert done == (exit_codes.DONE, "Broker 12 is no longer registered.\n", said)
     member = user.stage.members[1].controller
     assert list(member.stable.cluster.brokers) == [11]

@@ -40,27 +40,6 @@ async def described(user: Terminal, partition: str) -> dict[str, Any]:
     return found
 
 
-async def catch_up(user: Terminal, partition: str) -> None:
-    """The leader says that all replicas have caught up."""
-    topic, _, number = partition.rpartition("-")
-    _, reply, _ = await user.stage.ask(1, "GET", f"/v1/topics/{topic}")
-    state = reply["topic"]["partitions"][int(number)]
-    data = {
-        "partition_index": int(number),
-        "leader_epoch": state["leader_epoch"],
-        "partition_epoch": state["partition_epoch"],
-        "new_isr_with_epochs": [{"broker_id": broker} for broker in state["replica_nodes"]],
-    }
-    leader = state["leader_id"]
-    request = {
-        "broker_id": leader,
-        "broker_epoch": user.epochs[leader],
-        "topics": [{"topic_id": reply["topic"]["topic_id"], "partitions": [data]}],
-    }
-    status, reply, _ = await user.stage.ask(1, "POST", "/v1/broker-rpc/alter-partition", request)
-    assert (status, reply["topics"][0]["partitions"][0]["error_code"]) in ((200, 0), (200, 108)), reply
-
-
 async def test_plan_is_applied_watched_and_rolled_back(user: Terminal, tmp_path: Path) -> None:
     plan = str(tmp_path / "plan.json")
     planned = await user.run("reassign", "plan", "orders", "--brokers", "13-14", "--out", plan)
@@ -86,7 +65,7 @@ async def test_plan_is_applied_watched_and_rolled_back(user: Terminal, tmp_path:
     assert (again.code, again.err.startswith("quorate: 2 reassignments are open")) == (exit_codes.REFUSED, True)
 
     for partition in ("orders-0", "orders-1"):
-        await catch_up(user, partition)
+        await user.catch_up(partition)
     done = await user.run("reassign", "verify", plan)
     assert (done.code, done.out.splitlines()[1]) == (
         exit_codes.DONE, "Reassignment of partition orders-1 is completed.",
@@ -111,7 +90,7 @@ async def test_apply_waits_until_all_is_moved(user: Terminal, tmp_path: Path) ->
         waiting = group.create_task(user.run("reassign", "apply", plan, "--wait", "--json"))
         await eventually(is_open, "the reassignment is open")
         assert not waiting.done()
-        await catch_up(user, "orders-0")
+        await user.catch_up("orders-0")
     ended = waiting.result()
     applied = json.loads(ended.out)
     assert (ended.code, [one["status"] for one in applied["moved"]["partitions"]]) == (0, ["complete", "complete"])

@@ -56,7 +56,7 @@ def test_counts_of_captured_clusters_equal_looking_at_each_partition(
     kafka_data: Path, capture: str, default: int
 ) -> None:
     image = load_image(kafka_data / capture / "log")
-    counts, offline = PartitionCounter(default).count(image)
+    counts, offline, _ = PartitionCounter(default).count(image)
     assert counts == counted_one_by_one(image, default)
     all_offline = {f"{topic}-{number}" for topic, number, p in partitions(image) if not p.has_leader}
     assert set(offline) <= all_offline

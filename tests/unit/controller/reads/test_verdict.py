@@ -132,6 +132,18 @@ def test_verdict_names_what_is_wrong(
     assert (found, [one.message for one in reasons]) == (verdict, [reason])
 
 
+@pytest.mark.parametrize(
+    ("held", "message"),
+    [
+        ({12: 1405}, "broker 12 is not registered and holds 1405 replicas"),
+        ({15: 1, 12: 2}, "brokers 12, 15 are not registered and hold 3 replicas"),
+    ],
+)
+def test_verdict_names_brokers_that_are_not_registered_and_hold_replicas(held: dict[int, int], message: str) -> None:
+    reason = StatusReason(code="BROKERS_UNREGISTERED", message=message, nodes=sorted(held))
+    assert judge(quorum(), [broker(11)], COUNTS, [], held) == ("degraded", [reason])
+
+
 def test_verdict_gives_the_gravest_reason_first() -> None:
     counts = PartitionCounts(total=9, offline=1, under_replicated=2)
     verdict, reasons = judge(quorum(active_id=None), [broker(11, "fenced")], counts, ["the disk is slow"])

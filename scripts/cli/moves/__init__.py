@@ -1,0 +1,1 @@
+"""Moving partitions for a purpose: brokers are emptied, replication factors set, a cluster evened out."""

@@ -1,0 +1,87 @@
+"""The progress of moves on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from rich.progress import BarColumn, Progress, TextColumn
+
+from quorate.scripts.terminal.screen import Screen
+
+#: Seconds between two lines where there is no terminal.
+_PAUSE_S: Final = 10.0
+_NAMED_MAX: Final = 3
+
+
+class Stall(NamedTuple):
+    """Moves that take long, and the broker that does not catch up."""
+
+    broker: int
+    state: str
+    #: As `topic-number`.
+    partitions: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """The sentence about them."""
+        named = ", ".join(self.partitions[:_NAMED_MAX])
+        more = f" and {len(self.partitions) - _NAMED_MAX} more" if len(self.partitions) > _NAMED_MAX else ""
+        why = f"is {self.state}" if self.state != "active" else "has not caught up"
+        return f"{named}{more} wait for broker {self.broker}, which {why}"
+
+
+class MoveProgress:
+    """Shows how many moves have ended, how fast, how long it takes, and what stalls."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            BarColumn(), TextColumn("{task.description}"), console=Screen(stderr=True), disable=not sys.stderr.isatty()
+        )
+        self._task = self._bar.add_task("", total=None)
+        self._began = time.monotonic()
+        self._said_at = self._began
+        self._stalled: frozenset[int] = frozenset()
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def show(self, ended: int, total: int, under_way: int, stalls: Sequence[Stall]) -> None:
+        """Show a look: on a terminal at once, elsewhere when it is time or something new stalls."""
+        now = time.monotonic()
+        words = progress_words(ended, total, under_way, now - self._began)
+        self._bar.update(self._task, completed=ended, total=total, description=words)
+        stalled = frozenset(stall.broker for stall in stalls)
+        is_new = not stalled <= self._stalled
+        self._stalled = stalled
+        if is_new:
+            for stall in stalls:
+                self._say(stall.words)
+        if self._bar.disable and (is_new or now - self._said_at >= _PAUSE_S):
+            self._said_at = now
+            self._say(words)
+
+    def _say(self, words: str) -> None:
+        # Through the bar where there is one, which goes on below.
+        if self._bar.disable:
+            sys.stderr.write(f"quorate: {words}\n")
+            sys.stderr.flush()
+        else:
+            self._bar.console.print(f"quorate: {words}")
+
+
+def progress_words(ended: int, total: int, under_way: int, seconds: float) -> str:
+    """How far moves are after so many seconds; a rate, and a time that is left, once one has ended."""
+    words = f"{ended} of {total} moved, {under_way} on their way"
+    if not ended or seconds <= 0:
+        return words
+    rate = ended / seconds
+    left = round((total - ended) / rate)
+    return f"{words}, {rate:.1f} a second, about {left // 60} min {left % 60} s left"

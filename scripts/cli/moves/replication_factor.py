@@ -1,0 +1,77 @@
+"""`quorate topics set-replication-factor`: a topic's partitions get more replicas, or fewer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from quorate.controller.client.client import ControllerClient
+from quorate.controller.planning.widths import plan_widths
+from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
+from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
+from quorate.scripts.cli.moves.plans import MovePlan, made_plan
+from quorate.scripts.cli.moves.running import (
+    AtOnce,
+    Exclude,
+    IncludeFenced,
+    MoveOptions,
+    Purpose,
+    end,
+    excluded,
+    move,
+)
+from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
+from quorate.scripts.cli.topics.reassignment_steps import NotNow
+from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, sendable
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+
+
+def _name(text: str) -> str:
+    if not text or {"*", ","} & set(text):
+        raise typer.BadParameter(f"{text[:80]!r} is no name of one topic")
+    return sendable(text)
+
+
+def set_replication_factor(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Its name.", callback=_name, show_default=False)],
+    factor: Annotated[
+        int,
+        typer.Argument(metavar="N", min=1, max=PARTITION_SLOTS_MAX, help="Replicas each.", show_default=False),
+    ],
+    at_once: AtOnce = AT_ONCE_DEFAULT,
+    include_fenced: IncludeFenced = False,
+    exclude: Exclude = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    from_path: FromPath = None,
+    at: AtMoment = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Give every partition of a topic so many replicas, more than it has or fewer. The plan is shown first.
+
+    New replicas come to brokers that are up, in racks that have none yet, where there are fewest. Those go that are out
+    of sync, then those on brokers that are down, then one of two in a rack, then where most are; the first replica,
+    which is the preferred leader, only for the first two reasons. What is there already does not move.
+    Ctrl-C ends the watching, and the same command goes on. Exit code 0: it is so; 1: something is left.
+
+    Example: quorate topics set-replication-factor orders 3
+    """
+    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
+    rules = MoveRules(excluded=excluded(exclude), include_fenced=include_fenced)
+
+    async def plan(client: ControllerClient) -> MovePlan:
+        named = await read_layout(client, [{"names": topic}], rules)
+        if not named.names:
+            raise NotNow(f"there is no topic {topic}")
+        return made_plan(named, lambda layout: plan_widths(layout, factor, named.out_of_sync))
+
+    purpose = Purpose(
+        plan,
+        order=f"give {topic} {factor} replicas",
+        done=f"All partitions of {topic} have {factor} replica{'' if factor == 1 else 's'}.",
+        command=f"quorate topics set-replication-factor {topic} {factor}",
+    )
+    end(move(purpose, options), purpose, options)

@@ -1,0 +1,182 @@
+"""A plan is shown, agreed to and carried out: the same for every purpose that partitions move for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from quorate.controller.client.client import ControllerClient
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.moves.plans import MovePlan, plan_lines
+from quorate.scripts.cli.moves.waves import MoveRun
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.arguments import broker_ids, confirm
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.output import counted, reader_may_leave, show
+
+#: Plans that are carried out one after the other: what was placed meanwhile moves too, but not for ever.
+_PLANS_MAX: Final = 3
+
+AtOnce = Annotated[
+    int,
+    typer.Option(
+        "--at-once",
+        min=1,
+        max=RECORDS_PER_OPERATION_MAX,
+        metavar="N",
+        help="Reassignments that may be open at once, those of others included.",
+    ),
+]
+IncludeFenced = Annotated[
+    bool,
+    typer.Option("--include-fenced", help="Give replicas to brokers that are down, too: such moves wait."),
+]
+Exclude = Annotated[
+    str | None, typer.Option("--exclude", metavar="ID,ID-ID,...", help="Give nothing to these brokers.")
+]
+
+
+def excluded(text: str | None) -> frozenset[int]:
+    """The brokers of `--exclude`.
+
+    Raises:
+        typer.BadParameter: it is no list of ids.
+    """
+    return frozenset(() if text is None else broker_ids(text, "--exclude"))
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """The reason for which partitions move.
+
+    Attributes:
+        plan: makes the plan of the present state. order: it as an order, ``drain broker 12``. done: the sentence where
+            nothing is left to do. command: by which it goes on after it was ended early.
+    """
+
+    plan: Callable[[ControllerClient], Awaitable[MovePlan]]
+    order: str
+    done: str
+    command: str
+
+
+@dataclass(frozen=True)
+class MoveOptions:
+    """The options that all purposes share."""
+
+    at_once: int
+    dry_run: bool
+    yes: bool
+    as_json: bool
+    from_path: Path | None
+    at: str | None
+    controllers: str | None
+    secret_file: Path | None
+
+
+class RefusedMove(BaseModel):
+    """A move that the controller refused."""
+
+    model_config = ConfigDict(frozen=True)
+
+    #: As `topic-number`.
+    partition: str
+    message: str
+
+
+class MoveReport(BaseModel):
+    """A plan, and what came of it, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    plan: MovePlan
+    #: Whether nothing is left to do; null with --dry-run.
+    is_done: bool | None = None
+    refused: list[RefusedMove] = []
+    #: Partitions that are not where they should be.
+    left: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """That of the command."""
+        return exit_codes.REFUSED if self.is_done is False else exit_codes.DONE
+
+
+def move(purpose: Purpose, options: MoveOptions) -> MoveReport:
+    """Plan, show, ask, carry out, and look again until nothing is left; what is shown is all but the end.
+
+    Raises:
+        typer.BadParameter: a state that cannot be changed is named without --dry-run. typer.Exit: the user says no.
+        KeyboardInterrupt: the user has had enough; how to go on has been said.
+    """
+    if (options.from_path is not None or options.at is not None) and not options.dry_run:
+        raise typer.BadParameter("what was, and what is in files, cannot be changed: say --dry-run")
+    plan = ask(options.controllers, options.secret_file, purpose.plan, path=options.from_path, at=options.at)
+    if not options.as_json and (plan.moves or plan.in_motion):
+        with reader_may_leave():
+            sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan))
+    if options.dry_run:
+        return MoveReport(plan=plan)
+    if plan.moves:
+        confirm(f"{purpose.order}: {counted(len(plan.moves), 'partition')} to change", yes=options.yes)
+    return _carried_out(plan, purpose, options)
+
+
+def end(report: MoveReport, purpose: Purpose, options: MoveOptions) -> None:
+    """Say what came of it, and end the command.
+
+    Raises:
+        typer.Exit: always.
+    """
+    if options.dry_run:
+        lines = [] if report.plan.moves or report.plan.in_motion else [purpose.done]
+    else:
+        lines = [purpose.done] if report.is_done else []
+    show(report, lines, as_json=options.as_json)
+    tell_failures(report)
+    raise typer.Exit(report.exit_code)
+
+
+def tell_failures(report: MoveReport) -> None:
+    """Name on standard error what was refused, and how much is left."""
+    for one in report.refused:
+        sys.stderr.write(f"quorate: {shown_name(f'{one.partition}: {one.message}')}\n")
+    if report.left:
+        sys.stderr.write(f"quorate: {counted(report.left, 'partition')} still to move\n")
+
+
+def _carried_out(first: MovePlan, purpose: Purpose, options: MoveOptions) -> MoveReport:
+    plan, refused = first, list[RefusedMove]()
+    for _ in range(_PLANS_MAX):
+        if not plan.moves and not plan.in_motion:
+            break
+        run = _run(plan, purpose, options)
+        refused = [RefusedMove(partition=f"{name}-{at}", message=why) for (name, at), why in run.refused.items()]
+        plan = ask(options.controllers, options.secret_file, purpose.plan)
+        if {move.name for move in plan.moves} <= set(run.refused):
+            break
+        sys.stderr.write(f"quorate: {counted(len(plan.moves), 'partition')} more to change by now\n")
+    left = len(plan.moves)
+    return MoveReport(plan=first, is_done=not left, refused=refused if left else [], left=left)
+
+
+def _run(plan: MovePlan, purpose: Purpose, options: MoveOptions) -> MoveRun:
+    moves = {move.name: move.after for move in plan.moves}
+    awaited = {(topic, int(number)) for topic, _, number in (one.rpartition("-") for one in plan.in_motion)}
+    run = MoveRun(moves, awaited=awaited - moves.keys(), at_once=options.at_once)
+    try:
+        ask(options.controllers, options.secret_file, run.carry_out)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"quorate: {counted(len(run.under_way), 'move')} under way go on by themselves, {len(run.waiting)} were "
+            f"not begun; to go on: {purpose.command}; to take back what is open: quorate reassign cancel --all\n"
+        )
+        raise
+    return run

@@ -1,0 +1,199 @@
+"""Brokers drained and decommissioned, replication factors set, a cluster balanced, against real HTTP servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+
+from quorate.scripts.terminal import exit_codes
+from tests.integration.commands import Ended, Terminal, end_of, start, terminal
+from tests.waiting import eventually
+
+BROKERS = {11: "a", 12: "b", 13: "a", 14: "b"}
+
+
+@pytest.fixture
+async def user() -> AsyncIterator[Terminal]:
+    """Six partitions of two replicas, one in each rack; nobody copies anything unless a test says so."""
+    async with terminal(BROKERS) as typed:
+        await typed.run("topics", "create", "orders", "--replica-assignment", "11:12,12:11,11:14,13:12,14:13,13:14")
+        yield typed
+
+
+async def replicas(user: Terminal, topic: str = "orders") -> list[list[int]]:
+    _, reply, _ = await user.stage.ask(1, "GET", f"/v1/topics/{topic}")
+    return [one["replica_nodes"] for one in reply["topic"]["partitions"]]
+
+
+async def open_now(user: Terminal) -> list[str]:
+    _, reply, _ = await user.stage.ask(1, "GET", "/v1/partition-reassignments")
+    return [f"{topic['name']}-{one['partition_index']}" for topic in reply["topics"] for one in topic["partitions"]]
+
+
+async def run_with_copies(user: Terminal, *arguments: str) -> tuple[Ended, int]:
+    """Run a command while leaders copy what it moves; and the most moves that were open at once."""
+    most = 0
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(user.run(*arguments))
+
+        async def has_ended() -> bool:
+            nonlocal most
+            found = await open_now(user)
+            most = max(most, len(found))
+            for partition in found:
+                await user.catch_up(partition)
+            return running.done()
+
+        await eventually(has_ended, "the command has ended")
+    return running.result(), most
+
+
+async def test_drain_moves_what_is_on_the_broker_and_nothing_else(user: Terminal) -> None:
+    before = await replicas(user)
+    planned = await user.run("brokers", "drain", "11", "--dry-run")
+    assert (planned.code, planned.out.splitlines()[0]) == (0, "3 partitions to change; 3 replicas to be copied.")
+    assert ["11", "active", "a", "drained", "3", "0", "(-3)"] in planned.cells
+    assert await open_now(user) == []
+    asked = await user.run("brokers", "drain", "11")
+    assert (asked.code, "to drain broker 11: 3 partitions to change, say --yes" in asked.said) == (2, True)
+
+    ended, most = await run_with_copies(user, "brokers", "drain", "11", "--yes", "--at-once", "1")
+    assert (ended.code, ended.out.splitlines()[-1], most) == (0, "Broker 11 holds no replica.", 1)
+    after = await replicas(user)
+    # The other broker of its rack is the only one that keeps partitions in two racks.
+    assert [sorted(row) for row in after] == [sorted(13 if one == 11 else one for one in row) for row in before]
+    assert after[3:] == before[3:]
+    again = await user.run("brokers", "drain", "11", "--yes")
+    assert again == (exit_codes.DONE, "Broker 11 holds no replica.\n", "")
+
+
+async def test_drain_gives_nothing_to_brokers_that_are_down_or_left_out(user: Terminal) -> None:
+    fence = {"broker_id": 13, "broker_epoch": user.epochs[13], "current_metadata_offset": 2**60, "want_fence": True}
+    assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
+    planned = json.loads((await user.run_as_it_is("brokers", "drain", "11", "--dry-run", "--json")).out)["plan"]
+    assert {one["broker"]: one["role"] for one in planned["brokers"]} == {
+        11: "drained", 12: "takes", 13: "keeps", 14: "takes",
+    }  # fmt: skip
+    assert all(13 not in set(move["after"]) - set(move["before"]) for move in planned["moves"])
+    none = await user.run_as_it_is("brokers", "drain", "11", "--dry-run", "--exclude", "12,14")
+    assert (none.code, none.out) == (exit_codes.REFUSED, "")
+    assert "topics orders; nothing goes to broker 12 (active), 13 (fenced), 14 (active)" in none.err
+    down = json.loads(
+        (await user.run_as_it_is("brokers", "drain", "11", "--dry-run", "--json", "--include-fenced")).out
+    )
+    assert {one["role"] for one in down["plan"]["brokers"] if one["broker"] == 13} == {"takes"}
+
+
+async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Terminal) -> None:
+    process = await start(user.stage.urls[1], "brokers", "drain", "11", "--yes", "--at-once", "2")
+
+    async def has_begun() -> bool:
+        return len(await open_now(user)) == 2
+
+    await eventually(has_begun, "two moves are open")
+    process.send_signal(signal.SIGINT)
+    ended = await end_of(process)
+    assert ended.code == exit_codes.INTERRUPTED, ended
+    assert "2 moves under way go on by themselves, 1 were not begun; to go on: quorate brokers drain 11" in ended.err
+    assert len(await open_now(user)) == 2
+    rest, _ = await run_with_copies(user, "brokers", "drain", "11", "--yes")
+    assert rest.code == exit_codes.DONE
+    assert not any(11 in row for row in await replicas(user))
+
+
+async def test_replication_factor_is_raised_and_lowered(user: Terminal) -> None:
+    before = await replicas(user)
+    raised, _ = await run_with_copies(user, "topics", "set-replication-factor", "orders", "3", "--yes")
+    assert (raised.code, raised.out.splitlines()[-1]) == (0, "All partitions of orders have 3 replicas.")
+    three = await replicas(user)
+    assert [row[:2] for row in three] == before
+    assert [len(set(row)) for row in three] == [3] * 6
+    held = Counter(one for row in three for one in row)
+    assert max(held.values()) - min(held.values()) <= 1
+
+    lowered, _ = await run_with_copies(user, "topics", "set-replication-factor", "orders", "1", "--yes", "--json")
+    report = json.loads(lowered.out)
+    assert (lowered.code, report["is_done"], report["plan"]["copies"]) == (exit_codes.DONE, True, 0)
+    assert await replicas(user) == [row[:1] for row in before]
+    again = await user.run("topics", "set-replication-factor", "orders", "1")
+    assert again == (exit_codes.DONE, "All partitions of orders have 1 replica.\n", "")
+
+
+async def test_balance_evens_out_replicas_and_leaders_over_brokers_and_racks(user: Terminal) -> None:
+    await user.run("topics", "create", "logs", "--replica-assignment", ",".join(["11:12"] * 6))
+    ended, _ = await run_with_copies(user, "cluster", "balance", "--yes")
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "Replicas and leaders are as even as racks allow.")
+    after = [*await replicas(user), *await replicas(user, "logs")]
+    assert Counter(one for row in after for one in row) == dict.fromkeys(BROKERS, 6)
+    assert Counter(row[0] for row in after) == dict.fromkeys(BROKERS, 3)
+    assert all({BROKERS[one] for one in row} == {"a", "b"} for row in after)
+    again = await user.run("cluster", "balance", "--dry-run")
+    assert (again.code, again.out) == (exit_codes.DONE, "Replicas and leaders are as even as racks allow.\n")
+
+
+async def test_broker_is_decommissioned_when_it_holds_nothing_and_was_stopped(user: Terminal) -> None:
+    process = await start(user.stage.urls[1], "brokers", "decommission", "11", "--yes")
+    assert process.stderr is not None
+
+    async def is_empty() -> bool:
+        for partition in await open_now(user):
+            await user.catch_up(partition)
+        return not any(11 in row for row in await replicas(user))
+
+    await eventually(is_empty, "the broker holds nothing")
+    told = b""
+    while b"stop it now" not in told:
+        line = await process.stderr.readline()
+        assert line, told
+        told = line
+    assert 11 in user.stage.members[1].controller.stable.cluster.brokers
+    fence = {"broker_id": 11, "broker_epoch": user.epochs[11], "current_metadata_offset": 2**60, "want_fence": True}
+    assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
+    ended = await end_of(process)
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "Broker 11 is no longer registered."), ended
+    assert sorted(user.stage.members[1].controller.stable.cluster.brokers) == [12, 13, 14]
+
+
+async def test_broker_that_was_unregistered_too_soon_is_named_and_drained(user: Terminal) -> None:
+    forced = await user.run("brokers", "unregister", "11", "--yes", "--force")
+    assert forced.code == exit_codes.DONE
+    seen = json.loads((await user.run_as_it_is("status", "--json")).out)
+    assert [(one["message"], one["nodes"]) for one in seen["reasons"] if one["code"] == "BROKERS_UNREGISTERED"] == [
+        ("broker 11 is not registered and holds 3 replicas", [11])
+    ]
+    planned = await user.run_as_it_is("brokers", "drain", "11", "--dry-run")
+    assert ["11", "unregistered", "(none)", "drained", "3", "0", "(-3)"] in planned.cells
+    whole = json.loads((await user.run_as_it_is("cluster", "balance", "--dry-run", "--json")).out)["plan"]
+    assert not any(11 in move["after"] for move in whole["moves"])
+    assert {one["broker"]: one["replicas_after"] for one in whole["brokers"]}[11] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("brokers", "drain", "99"), exit_codes.REFUSED, "broker 99 is not registered and holds no replica"),
+        (("brokers", "drain", "11", "--exclude", "x"), exit_codes.USAGE, "no broker id"),
+        (("brokers", "drain", "11", "--exclude", "99"), exit_codes.REFUSED, "broker 99 is not registered"),
+        (("brokers", "drain", "-1"), exit_codes.USAGE, "-1"),
+        (("brokers", "drain", "11", "--at", "3"), exit_codes.USAGE, "say --dry-run"),
+        (("brokers", "drain", "11", "--at-once", "0"), exit_codes.USAGE, "--at-once"),
+        (("brokers", "decommission"), exit_codes.USAGE, "Missing argument"),
+        (("topics", "set-replication-factor", "none", "2"), exit_codes.REFUSED, "there is no topic none"),
+        (("topics", "set-replication-factor", "o*", "2"), exit_codes.USAGE, "no name of one topic"),
+        (("topics", "set-replication-factor", "orders", "0"), exit_codes.USAGE, "greater than or equal to 1"),
+        (("topics", "set-replication-factor", "orders", "65"), exit_codes.USAGE, "less than or equal to 64"),
+        (("topics", "set-replication-factor", "orders", "5"), exit_codes.REFUSED, "topics orders"),
+    ],
+)  # fmt: skip
+async def test_bad_command_ends_with_a_sentence_and_moves_nothing(
+    user: Terminal, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ended = await user.run(*arguments)
+    assert (ended.code, ended.out, says in ended.said) == (code, "", True), ended
+    assert "Traceback" not in ended.err
+    assert await open_now(user) == []
