@@ -89,7 +89,7 @@ def _is_second(rows: Indexes) -> Mask:
 
 
 def parts(rows: Counts) -> Iterator[Counts]:
-    """Yield rows in parts, far ones together: neighbours are mostly partitions of one topic, and alike."""
+    """Yield rows, int64[n], in parts, far ones together: neighbours are mostly partitions of one topic, and alike."""
     parts = min(len(rows), _PARTS)
     yield from (rows[start::parts] for start in range(parts))
 

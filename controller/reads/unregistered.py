@@ -25,7 +25,7 @@ class UnregisteredBrokers:
         self.looked_at = 0
 
     def count(self, image: MetadataImage) -> dict[int, int]:
-        """How many replicas each of them holds, by id."""
+        """The number of replicas that each of them holds, by id."""
         pages = image.partitions.pages
         self._mentioned = {id(page.slots): self._brokers(page.slots) for page in pages}
         registered = image.cluster.brokers

@@ -129,7 +129,7 @@ def _why_too_few(named: NamedLayout, error: TooFewBrokers) -> str:
 
 
 def _crowded(layout: ClusterLayout, replicas: Indexes) -> int:
-    """How many partitions stand in fewer racks than they could, if all of their replicas might move."""
+    """The number of partitions that stand in fewer racks than they could, if all of their replicas might move."""
     if not len(replicas):
         return 0
     after = ClusterLayout(layout.brokers, replicas)

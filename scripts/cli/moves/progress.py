@@ -78,7 +78,7 @@ class MoveProgress:
 
 
 def progress_words(ended: int, total: int, under_way: int, seconds: float) -> str:
-    """How far moves are after so many seconds; a rate, and a time that is left, once one has ended."""
+    """The progress after so many seconds; with a rate, and the time that is left, once a move has ended."""
     words = f"{ended} of {total} moved, {under_way} on their way"
     if not ended or seconds <= 0:
         return words

@@ -45,6 +45,7 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "single-create",
         "stopped-follower",
         "search",
+        "moves",
         "digest-watch",
         "audit",
         "authorizer",
