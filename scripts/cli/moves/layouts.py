@@ -156,4 +156,5 @@ def _out_of_sync(layout: ClusterLayout, rows: Sequence[DescribedPartition]) -> M
     stale = np.zeros(ids.shape, np.bool_)
     for at, one in enumerate(rows):
         stale[at] = ~np.isin(ids[at], one.isr_nodes)
-    return stale & (layout.replicas != NONE)
+    stale &= layout.replicas != NONE
+    return stale
