@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.planning.planner import plan as planned
-from quorate.scripts.cli.moves.layouts import EVERYTHING, MoveRules, read_layout
+from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
 from quorate.scripts.cli.moves.plans import MovePlan, made_plan
 from quorate.scripts.cli.moves.running import (
     AtOnce,
@@ -46,7 +46,7 @@ def balance(
     rules = MoveRules(excluded=excluded(exclude), include_fenced=include_fenced, drains_unknown=True)
 
     async def plan(client: ControllerClient) -> MovePlan:
-        return made_plan(await read_layout(client, [EVERYTHING], rules), planned)
+        return made_plan(await read_layout(client, None, rules), planned)
 
     purpose = Purpose(
         plan,

@@ -19,8 +19,6 @@ from quorate.scripts.terminal.paging import Wanted, all_partitions
 
 #: A topic's name and a partition's number.
 PartitionName = tuple[str, int]
-#: The filter that leaves nothing out.
-EVERYTHING: Wanted = {}
 
 
 class HiddenPartitions(QuorateError):
@@ -76,8 +74,10 @@ class NamedLayout:
     leaderless: Sequence[PartitionName]
 
 
-async def read_layout(client: ControllerClient, parts: Collection[Wanted], rules: MoveRules) -> NamedLayout:
+async def read_layout(client: ControllerClient, parts: Collection[Wanted] | None, rules: MoveRules) -> NamedLayout:
     """The layout of the partitions that fit one of some filters, with counts of what brokers have besides.
+
+    Without filters it is that of all partitions.
 
     Raises:
         HiddenPartitions: not all partitions are shown to this caller. NoSuchBroker: one that is to be drained or
@@ -85,19 +85,22 @@ async def read_layout(client: ControllerClient, parts: Collection[Wanted], rules
     """
     await _check_all_are_shown(client)
     found: dict[PartitionName, DescribedPartition] = {}
-    for wanted in parts:
+    for wanted in [{}] if parts is None else parts:
         for topic in (await all_partitions(client, wanted, sys.maxsize)).topics:
             found |= {(topic.name or "", one.partition_index): one for one in topic.partitions}
     replies = (await client.describe_brokers()).brokers
     brokers = _brokers(replies, found.values(), rules)
     names = sorted(found)
     rows = [found[name] for name in names]
-    has_all = EVERYTHING in parts
     layout = ClusterLayout.of(
         brokers,
         [assignment_of(one).target_replicas for one in rows],
-        other_loads=None if has_all else await _besides(client, brokers, [one.replica_nodes for one in rows], "broker"),
-        other_leads=None if has_all else await _besides(client, brokers, [[one.leader_id] for one in rows], "leader"),
+        other_loads=None
+        if parts is None
+        else await _besides(client, brokers, [one.replica_nodes for one in rows], "broker"),
+        other_leads=None
+        if parts is None
+        else await _besides(client, brokers, [[one.leader_id] for one in rows], "leader"),
     )
     return NamedLayout(
         layout=layout,
