@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,13 +95,13 @@ async def read_layout(client: ControllerClient, parts: Collection[Wanted] | None
     layout = ClusterLayout.of(
         brokers,
         [assignment_of(one).target_replicas for one in rows],
-        other_loads=None
-        if parts is None
-        else await _besides(client, brokers, [one.replica_nodes for one in rows], "broker"),
-        other_leads=None
-        if parts is None
-        else await _besides(client, brokers, [[one.leader_id] for one in rows], "leader"),
     )
+    if parts is not None:
+        layout = replace(
+            layout,
+            other_loads=await _besides(client, brokers, [one.replica_nodes for one in rows], "broker"),
+            other_leads=await _besides(client, brokers, [[one.leader_id] for one in rows], "leader"),
+        )
     return NamedLayout(
         layout=layout,
         names=names,

@@ -13,7 +13,7 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 #: What changes something, or runs something.
 WRITES = {
     "acls add", "acls remove", "bearer-tokens add", "bearer-tokens remove",
-    "broker", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
+    "broker", "brokers decommission", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
     "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
     "labels remove", "labels set", "login", "logout",
