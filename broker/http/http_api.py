@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 import structlog
@@ -52,7 +53,7 @@ from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.replicas.rehearsal import RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace
 from quorate.controller.api import headers
-from quorate.controller.api.errors import HttpRefusal, error_reply, status_of
+from quorate.controller.api.errors import HttpRefusal, error_reply, retry_after_s, status_of
 from quorate.controller.api.models import Nothing, OffsetDigestParameters
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.resources import DigestReply
@@ -353,6 +354,8 @@ async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamR
 def _refused(request: web.Request, error: ApiError) -> web.Response:
     request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
     answer = _answer(error_reply(error, request_id), status_of(error))
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        answer.headers["Retry-After"] = str(retry_after_s(error))
     if isinstance(error, NoPlace | NoAccess):
         answer.force_close()
     return answer

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
@@ -175,6 +176,14 @@ def retriable(error: ApiError) -> Retriable:
     if isinstance(error, OutcomeUnknown):
         return "after-reading"
     return "yes" if error.code in _RETRIABLE else "no"
+
+
+def retry_after_s(error: ApiError) -> int:
+    """When the same request may be sent again, in whole seconds, where it may (429, RFC 9110's ``Retry-After``).
+
+    What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
+    """
+    return max(1, math.ceil(error.details.get(THROTTLE_TIME_MS, 0) / 1000))
 
 
 def error_reply(error: ApiError, request_id: str, incident_id: str | None = None) -> ErrorReply:

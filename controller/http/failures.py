@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from typing import NamedTuple
 
 import structlog
 
-from quorate.controller.api.errors import THROTTLE_TIME_MS, error_reply, status_of
+from quorate.controller.api.errors import error_reply, retry_after_s, status_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.tracebacks import traceback_text
 
@@ -44,6 +43,4 @@ def failure_answer(error: Exception, method: str, path: str, request_id: str) ->
 
 def _answer(error: ApiError, request_id: str, incident_id: str | None) -> FailureAnswer:
     reply = error_reply(error, request_id, incident_id)
-    # What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
-    retry_after_s = max(1, math.ceil(error.details.get(THROTTLE_TIME_MS, 0) / 1000))
-    return FailureAnswer(status_of(error), reply.model_dump_json().encode(), retry_after_s)
+    return FailureAnswer(status_of(error), reply.model_dump_json().encode(), retry_after_s(error))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, get_args
 
 import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from quorate.controller.identity.setting_types import JwtAlgorithm
 from quorate.metadata_log.errors import QuorateError
@@ -16,8 +17,14 @@ JWKS_BYTES_MAX: Final = 262_144
 JWKS_KEYS_MAX: Final = 100
 _ALGORITHMS: Final = get_args(JwtAlgorithm)
 
+#: Of an RSA key, in bits (RFC 7518, 3.3 and 3.5: a smaller one must not be used).
+RSA_BITS_MIN: Final = 2_048
+
 #: What a set lacks of which no key can be used.
-NO_KEY: Final = f"the key set has no public key with a kid, for signatures by {', '.join(_ALGORITHMS)}"
+_SUITABLE: Final = (
+    f"with a kid, for signatures by {', '.join(_ALGORITHMS)}, an RSA key of {RSA_BITS_MIN} bits or more"
+)
+NO_KEY: Final = f"the key set has no public key {_SUITABLE}"
 
 
 class InvalidJwks(QuorateError, ValueError):
@@ -76,6 +83,8 @@ def _key(one: dict[str, object]) -> jwt.PyJWK | None:
     try:
         key = jwt.PyJWK(one)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, NotImplementedError):  # the last two of `oct` and `none`
+        return None
+    if isinstance(key.key, RSAPublicKey) and key.key.key_size < RSA_BITS_MIN:
         return None
     # None by a secret: whoever reads the set could sign by it.
     return key if key.algorithm_name in _ALGORITHMS else None

@@ -120,7 +120,7 @@ def settings_command(
     if principal is not None:
         _tell_of_tokens(principal, target.resolve())
     if has_tls:
-        typer.echo(f"Controllers and whoever asks them speak TLS, with certificates in {target} that settings name.")
+        _tell_of_certificates(named, wanted, target.resolve())
     _tell_what_is_next([file for name, file in files.items() if name.startswith("controller-")])
     typer.echo(f"  quorate broker --config {files[BROKER_SETTINGS_NAME]} --ids 11")
 
@@ -129,6 +129,15 @@ def _tell_of_tokens(admin: str, home: Path) -> None:
     typer.echo(f"{admin} may do everything, and asks with --secret-file {home / ADMIN_TOKEN_NAME}.")
     typer.echo("Brokers have a token of their own, which is made so (umask 077):")
     typer.echo(f"  quorate bearer-tokens add Broker:11 --file {home / TOKENS_NAME} > {home / BROKER_TOKEN_NAME}")
+
+
+def _tell_of_certificates(controllers: list[NewController], cluster_id: str, home: Path) -> None:
+    typer.echo(f"Controllers and whoever asks them speak TLS, with certificates in {home} that the settings name.")
+    typer.echo("Any CA will do that names nodes by their URIs; one of your own is made where no cluster runs:")
+    typer.echo(f"  quorate certs init --cluster-id {cluster_id}")
+    for one in controllers:
+        hosts = dict.fromkeys(parse_address(address).host for address in (one.quorum, one.http))
+        typer.echo(f"  quorate certs issue controller {one.id} --hosts {','.join(hosts)}")
 
 
 def _tell_what_is_next(files: list[Path]) -> None:

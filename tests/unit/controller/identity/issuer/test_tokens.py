@@ -19,6 +19,7 @@ from quorate.controller.identity.issuer.tokens import JWT_CHARS_MAX, SECONDS_MAX
 RULES = JwtRules("https://issuer", "quorate", ("RS256", "ES256"), "sub", "https://issuer#", 30_000)
 NOW_S = 1_700_000_000
 RSA, EC = rsa.generate_private_key(65_537, 2_048), ec.generate_private_key(ec.SECP256R1())
+WEAK = rsa.generate_private_key(65_537, 1_024)
 PUBLIC_PEM = RSA.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
 OCT = {"kty": "oct", "kid": "shared", "k": "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA", "alg": "HS256"}
 
@@ -210,9 +211,10 @@ def test_what_is_no_key_set_is_refused(data: bytes, says: str) -> None:
         [],
         [OCT],
         [{"kty": "RSA", "kid": "x", "n": "", "e": ""}, 1, {"kid": 1}],
+        [public(rsa.generate_private_key(65_537, 2_047), "weak"), public(WEAK, "weaker", alg="PS256")],
         [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA)) | {"kid": "a private one", "key_ops": ["verify"]}],
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_set_may_have_no_key_that_could_be_used(keys: list[Any]) -> None:
     assert IssuerKeys.parse(json.dumps({"keys": keys}).encode()) == IssuerKeys({})

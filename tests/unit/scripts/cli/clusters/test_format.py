@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
+import ssl
 import stat
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from quorate.metadata_log.directory.directory import MetadataDirectory
 from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.private_files import read_secret
+from quorate.scripts.cli.access.certs import app as certs
 from quorate.scripts.cli.clusters.format import app
 from quorate.scripts.cluster.own_machines import MayHaveRun
 from quorate.scripts.cluster.ports import free_ports
@@ -83,6 +86,26 @@ def test_settings_with_an_administrator_load_and_know_his_token_and_no_secret_li
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
     brokers = load_settings(BrokerSettings, tmp_path / "broker.toml", ("ids=11",), {})
     assert (brokers.shared_secret_file, brokers.tls.ca_files) == (tmp_path / "broker.token", (tmp_path / "ca.pem",))
+
+
+def test_certificates_that_settings_name_are_made_by_the_commands_that_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = ("--controller", "1@10.0.0.1:9093:8080", "--controller", "2@10.0.0.2:9093:8080")
+    told = run("settings", "--to", "etc", *named, "--admin", "root").stdout
+    commands = [line.split()[2:] for line in told.splitlines() if line.startswith("  quorate certs ")]
+    for command in commands:
+        assert CliRunner().invoke(certs, command).exit_code == 0, command
+    for node, host in ((1, "10.0.0.1"), (2, "10.0.0.2")):
+        one = load_settings(ControllerSettings, tmp_path / "etc" / f"controller-{node}.toml", (), {})
+        made_of = ssl.PEM_cert_to_DER_cert((tmp_path / "certificates" / f"controller-{node}.pem").read_text())
+        paths = one.tls.paths
+        for path in (paths.cert_file, paths.key_file, *paths.ca_files):
+            assert path is not None
+            assert (tmp_path / "certificates" / path.name).exists(), path
+        assert f"quorate://{one.cluster_id}/controller/{node}".encode() in made_of
+        assert ipaddress.ip_address(host).packed in made_of
 
 
 def test_settings_on_loopback_have_an_administrator_where_one_is_named_and_no_tls(tmp_path: Path) -> None:
