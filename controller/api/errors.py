@@ -183,7 +183,8 @@ def retry_after_s(error: ApiError) -> int:
 
     What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
     """
-    return max(1, math.ceil(error.details.get(THROTTLE_TIME_MS, 0) / 1000))
+    throttled_ms: float = error.details.get(THROTTLE_TIME_MS, 0)
+    return max(1, math.ceil(throttled_ms / 1000))
 
 
 def error_reply(error: ApiError, request_id: str, incident_id: str | None = None) -> ErrorReply:
