@@ -21,9 +21,7 @@ _ALGORITHMS: Final = get_args(JwtAlgorithm)
 RSA_BITS_MIN: Final = 2_048
 
 #: What a set lacks of which no key can be used.
-_SUITABLE: Final = (
-    f"with a kid, for signatures by {', '.join(_ALGORITHMS)}, an RSA key of {RSA_BITS_MIN} bits or more"
-)
+_SUITABLE: Final = f"with a kid, for signatures by {', '.join(_ALGORITHMS)}, an RSA key of {RSA_BITS_MIN} bits or more"
 NO_KEY: Final = f"the key set has no public key {_SUITABLE}"
 
 
