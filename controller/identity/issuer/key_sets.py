@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final, get_args
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from quorate.controller.identity.setting_types import JwtAlgorithm
 from quorate.metadata_log.errors import QuorateError
@@ -82,7 +81,7 @@ def _key(one: dict[str, object]) -> jwt.PyJWK | None:
         key = jwt.PyJWK(one)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, NotImplementedError):  # the last two of `oct` and `none`
         return None
-    if isinstance(key.key, RSAPublicKey) and key.key.key_size < RSA_BITS_MIN:
+    if key.key_type == "RSA" and key.key.key_size < RSA_BITS_MIN:
         return None
     # None by a secret: whoever reads the set could sign by it.
     return key if key.algorithm_name in _ALGORITHMS else None
