@@ -179,7 +179,7 @@ def retriable(error: ApiError) -> Retriable:
 
 
 def retry_after_s(error: ApiError) -> int:
-    """When the same request may be sent again, in whole seconds, where it may (429, RFC 9110's ``Retry-After``).
+    """The whole seconds after which the same request may be sent again (429, ``Retry-After`` of RFC 9110).
 
     What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
     """

@@ -10,21 +10,20 @@ from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.metadata_log.records.records import ConfigRecord, VersionedRecord
-from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.terminal.exit_codes import FAULT
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.replay.replay import replay
+from tests.integration.on_disk import until_topic_on_disk
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
 _FOUND_S = 90
 
 
-def sabotage(cluster: LocalCluster, node_id: int) -> None:
-    """Leave a checkpoint at the end of its log that says something that the log does not."""
-    directory = controller_directory(cluster.directory, next(c for c in cluster.plan.controllers if c.id == node_id))
+def sabotage(directory: Path) -> None:
+    """Leave a checkpoint at the end of a log that says something that the log does not."""
     image = load_image(directory)
     covers = image.provenance
     wrong = replay(image, [VersionedRecord(ConfigRecord(4, "", "log.cleaner.threads", "7"), 0)], covers)
@@ -39,10 +38,12 @@ async def test_controller_that_loads_a_wrong_state_ends_and_is_named_by_the_othe
         await cluster.client.create_topics(CreateTopicsRequest(topics=[topic]))
         active = (await cluster.status()).quorum.active_id
         wrong = next(node_id for node_id in cluster.controllers if node_id != active)
-        process = cluster.controllers[wrong]
+        process, (planned,) = cluster.controllers[wrong], [c for c in cluster.plan.controllers if c.id == wrong]
+        directory = controller_directory(cluster.directory, planned)
+        await until_topic_on_disk(directory, "orders")
         process.kill()
         await process.wait(30)
-        sabotage(cluster, wrong)
+        sabotage(directory)
         await process.start()
 
         assert await process.wait(_FOUND_S) == FAULT

@@ -15,6 +15,7 @@ import pytest
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
 from tests.integration.commands import Ended, alone
+from tests.integration.on_disk import until_topic_on_disk
 from tests.integration.own_machines import READY_S, OwnMachines, own_machines
 from tests.waiting import eventually
 
@@ -46,6 +47,7 @@ async def founded(cluster: OwnMachines) -> tuple[int, int, int]:
     forgets, lags = (node for node in cluster.controllers if node != active)
     await eventually(lambda: has_broker(cluster), "the broker is active", READY_S)
     await cluster.create_topic("early")
+    await until_topic_on_disk(cluster.directory(forgets), "early")
     await cluster.kill(forgets)
     shutil.copytree(cluster.directory(forgets), cluster.home / "copy")
     await cluster.start(forgets)
