@@ -10,8 +10,9 @@ from quorate.metadata_log.records.records import PartitionRecord, TopicRecord, V
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
-from quorate.snapshots.table.page_access import holds_partition
+from quorate.snapshots.table.page_access import holds_partition, used_rows
 from quorate.snapshots.table.pages import PAGE_ROWS, Page
+from quorate.snapshots.views import summary
 from quorate.snapshots.views.summary import summarize
 
 LAST = 2**22 - 1
@@ -31,7 +32,7 @@ def image() -> MetadataImage:
     return replay(EMPTY_IMAGE, records)
 
 
-def test_blank_pages_are_not_looked_at(image: MetadataImage) -> None:
+def test_blank_pages_are_not_looked_at(image: MetadataImage, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
 
     def count(page: Page) -> NDArray[np.bool_]:
@@ -41,6 +42,17 @@ def test_blank_pages_are_not_looked_at(image: MetadataImage) -> None:
 
     assert len(image.partitions.select(count)) == 7
     assert (asked, len(image.partitions.pages) > 2 * LAST // PAGE_ROWS) == (5, True)
+    monkeypatch.setattr(summary, "holds_partition", count)
+    summarize(image)
+    assert asked - 5 == 5 + 1  # and one for the names of what is counted
+
+
+def test_rows_of_blank_pages_are_left_out(image: MetadataImage) -> None:
+    table = image.partitions
+    rows = table.rows_of(image.topics.by_name["sparse"].id)
+    stretches = list(used_rows(table.pages, rows.start, rows.stop))
+    assert [any(rows[number] in range(*one) for one in stretches) for number in NUMBERS["sparse"]] == [True] * 3
+    assert (len(rows), len(stretches)) == (LAST + 1, 3)
 
 
 def test_partitions_counts_and_digest_are_those_of_all_rows(
