@@ -13,6 +13,7 @@ from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.ids import ZERO_UUID
 from quorate.metadata_log.records.records import (
     ConfigRecord,
+    LeaderChangeMessage,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -60,6 +61,13 @@ class LogWriter:
             stream.write(batch)
         self.offset += len(records)
         return base
+
+    def elect(self, leader: int) -> None:
+        """The first record of an epoch, which names its leader; Kafka writes it as a control batch."""
+        batch = control_batch([(LeaderChangeMessage(leader), 0)], TIME + self.offset * 1000)
+        with self.segment.open("ab") as stream:
+            stream.write(place_batch(batch, self.offset, self.epoch))
+        self.offset += 1
 
     def append_small(self, batches: int) -> None:
         """Batches of some records of several types."""

@@ -64,15 +64,20 @@ def batches_from_start(
     segments = [file for file in files if not file.is_checkpoint]
     start = (segments[0].offset or 0) if segments else 0
     if not start:
-        return ReplayState(), _continuous(path, segments, 0)
+        return ReplayState(), continuous_batches(path, segments, 0)
     passed = _Passed(tell)
     earliest = first_whole((file for file in files if file.is_checkpoint and (file.offset or 0) >= start), passed.add)
     if earliest is None:
         raise _begins_later(path, None, start, [], passed)
-    return ReplayState(earliest.image), _continuous(path, segments, earliest.image.provenance.end_offset)
+    return ReplayState(earliest.image), continuous_batches(path, segments, earliest.image.provenance.end_offset)
 
 
-def _continuous(path: Path, segments: list[LogFile], start: int) -> Iterator[FileBatch]:
+def continuous_batches(path: Path, segments: list[LogFile], start: int) -> Iterator[FileBatch]:
+    """The batches of a directory's segments from an offset on, each checked to continue the one before.
+
+    Raises:
+        ImageNotAvailable: some are missing. StorageError: damage, also where a batch holds the offset.
+    """
     due = start
     for batch in batches_behind(segments, start):
         _require_continuous(path, batch, due)

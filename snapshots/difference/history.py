@@ -7,7 +7,7 @@ as far as they are known, and where it is small record by record, so that a chan
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -137,6 +137,9 @@ def history(
     audit: AuditLookup,
     is_secret: IsSecret,
     subject: Subject | None = None,
+    is_wanted: Callable[[BatchHeader], bool] = lambda header: True,
+    *,
+    by_record: bool = True,
 ) -> Iterator[HistoryStep]:
     """The changes that batches make to a state, in their order.
 
@@ -145,6 +148,8 @@ def history(
         audit: is asked about batches in their order, and only about those that change something.
         is_secret: as in ``image_difference``.
         subject: None = everything.
+        is_wanted: others are replayed only.
+        by_record: cut small batches record by record; otherwise events are not cut, which is sooner told.
     """
     state = start
     leader = _Leader()
@@ -152,8 +157,11 @@ def history(
         header = parse_header(batch)
         leader = leader.after(header, batch)
         after = state.replay_batch(batch)
-        if _changes(state.stable, after.stable, is_secret, subject):
-            for base, end, changes in _steps(state, batch, header, audit, is_secret, subject):
+        whole = _changes(state.stable, after.stable, is_secret, subject) if is_wanted(header) else ()
+        if whole:
+            cuts = _cuts(header, audit, by_record=by_record)
+            uncut = [(header.base_offset, header.end_offset, whole)]
+            for base, end, changes in _steps(state, batch, cuts, is_secret, subject) if cuts else uncut:
                 line = audit.line_at(base, header.epoch)
                 yield HistoryStep(base, end, header.epoch, header.timestamp, leader.node_id, line, changes)
         state = after
@@ -173,19 +181,22 @@ class _Leader(NamedTuple):
         return self if header.epoch == self.epoch else _Leader(header.epoch)
 
 
+def _cuts(header: BatchHeader, audit: AuditLookup, *, by_record: bool) -> Sequence[int]:
+    """Offsets inside a batch at which it is cut."""
+    if by_record and header.record_count <= _SINGLE_RECORDS_MAX:
+        return range(header.base_offset + 1, header.end_offset)
+    return audit.ends_within(header.base_offset, header.end_offset, header.epoch)
+
+
 def _steps(
     state: ReplayState,
     batch: Buffer,
-    header: BatchHeader,
-    audit: AuditLookup,
+    cuts: Sequence[int],
     is_secret: IsSecret,
     subject: Subject | None,
 ) -> Iterator[tuple[int, int, _Changes]]:
     """Offsets of the records that changed something, the end exclusive, and what they changed."""
-    if header.record_count <= _SINGLE_RECORDS_MAX:
-        cuts = list(range(header.base_offset + 1, header.end_offset))
-    else:
-        cuts = audit.ends_within(header.base_offset, header.end_offset, header.epoch)
+    header = parse_header(batch)
     base, before = header.base_offset, state
     for end in (*cuts, header.end_offset):
         after = state.replay_batch(batch, below=end)

@@ -1,127 +1,128 @@
-"""`quorate history`: what changed, when, at which offset, in which event, by whom."""
+"""`quorate history`: what changed, when, at which offset, in which event, by whom, and what came of it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import typer
 
 from quorate.scripts.cli.logs.audit_sources import AllSources
+from quorate.scripts.cli.logs.history_effects import effect
+from quorate.scripts.cli.logs.history_options import (
+    AsJson,
+    Full,
+    Limit,
+    NewestFirst,
+    Parts,
+    Places,
+    Principals,
+    SubjectWords,
+    subject_of,
+)
 from quorate.scripts.cli.logs.history_places import Log, places
+from quorate.scripts.cli.logs.history_requests import Wanted, newest
 from quorate.scripts.cli.logs.image_diff import SIGNS, fields_json, fields_text
+from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import format_time, reader_may_leave
-from quorate.snapshots.difference.history import (
-    HistoryStep,
-    Subject,
-    broker_subject,
-    config_subject,
-    history,
-    label_subject,
-    partition_subject,
-    topic_subject,
-)
+from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.snapshots.difference.history import HistoryStep
+from quorate.snapshots.replay.replay_state import ReplayState
 
 
 def show_history(
-    subject: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[KIND NAME]",
-            help="topic NAME, partition TOPIC-NUMBER, broker ID, config topic/NAME (broker/ID, ...), or label "
-            "RESOURCE (topic:NAME, ...); all if none.",
-            show_default=False,
-        ),
-    ] = None,
-    path: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="A metadata directory, or http://HOST:PORT of a controller, instead of --controllers. May be "
-            "repeated: what directories of one cluster have between them is told, and who asked is taken from all.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="The last N steps at most.")] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line for each step.")] = False,
+    subject: SubjectWords = None,
+    path: Places = None,
+    since: Since = None,
+    until: Until = None,
+    by: Principals = None,
+    type_: Parts = None,
+    limit: Limit = 100,
+    newest_first: NewestFirst = False,
+    full: Full = False,
+    as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
-    """Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.
+    """Show what changed in a log, of everything or of one thing: one line a request, with who asked and its effect.
 
     Who asked is known to the controller that decided: all of a running quorum are asked; of a stopped one give the
-    directories of all.
+    directories of all. "-": nobody knows; --full says why.
 
-    It is told as far back as any of the controllers, or directories, reaches. Where the log begins later than the
-    cluster, as retention cuts it (log.retention_ms, log.retention_bytes), that is said; exit code 1 where nothing else
-    is.
+    It goes back from the end, from one checkpoint to the one before, as far as --limit and --since ask for and any of
+    the controllers, or directories, reaches. Where the log begins later than that, as retention cuts it
+    (log.retention_ms, log.retention_bytes), that is said; exit code 1 where nothing else is.
 
-    Example: quorate history topic orders --from var/controller-1 --from var/controller-2 --from var/controller-3
+    Example: quorate history topic orders --since 2h
     """
-    wanted = _subject(subject or [])
-    from quorate.controller.configs.resources import is_sensitive
-
+    wanted = Wanted(
+        subject_of(subject or []),
+        TimeSpan.of(since, until),
+        frozenset(by or ()),
+        frozenset(type_ or ()),
+        by_record=full or as_json,
+    )
     with places(path, controllers, secret_file) as (log, audit):
-        steps = list(history(log.start, log.batches, audit, is_sensitive, wanted))
-    with reader_may_leave():
-        for step in steps[-limit:]:
-            why = audit.why_unknown(step)
-            sys.stdout.writelines(f"{line}\n" for line in ([_json(step, why)] if as_json else _lines(step, why)))
-    if len(steps) > limit:
-        sys.stderr.write(f"quorate: the last {limit} of {len(steps)} steps are shown; --limit shows more\n")
-    is_missing = _say_what_is_missing(log, audit)
-    if not steps:
-        _tell_nothing(" ".join(subject or ["anything"]), is_missing=is_missing)
+        found = newest(log, audit, wanted, limit)
+        shown = found.requests[::-1] if newest_first else found.requests
+        with reader_may_leave():
+            sys.stdout.writelines(f"{line}\n" for line in _told(shown, wanted, audit, as_json=as_json))
+    if found.has_more:
+        sys.stderr.write(f"quorate: the last {limit} are shown; --limit shows more\n")
+    is_missing = _say_what_is_missing(log, audit, found.begin)
+    if not shown:
+        _tell_nothing(" ".join(subject or ["anything"]), is_asked_for=wanted.is_narrow, is_missing=is_missing)
 
 
-def _tell_nothing(subject: str, *, is_missing: bool) -> None:
+def _told(
+    requests: Sequence[Sequence[HistoryStep]], wanted: Wanted, audit: AllSources, *, as_json: bool
+) -> Iterable[str]:
+    if not wanted.by_record:
+        return columns([_HEADS, *map(_row, requests)]) if requests else ()
+    tell = _json if as_json else _lines
+    return (line for steps in requests for step in steps for line in tell(step, audit.why_unknown(step)))
+
+
+def _tell_nothing(subject: str, *, is_asked_for: bool, is_missing: bool) -> None:
     """Nothing happened; or, where records are missing, nobody knows, which is no success."""
+    subject += " that was asked for" if is_asked_for else ""
     if is_missing:
         sys.stderr.write(f"quorate: nothing is known of {subject} since then\n")
         raise typer.Exit(exit_codes.REFUSED)
     sys.stderr.write(f"quorate: the log tells of no change of {subject}\n")
 
 
-def _say_what_is_missing(log: Log, audit: AllSources) -> bool:
+def _say_what_is_missing(log: Log, audit: AllSources, begin: ReplayState | None) -> bool:
     """Whether the log begins later than the cluster: then what is not told may have happened before."""
     for source in audit.sources:
         if source.silence:
             sys.stderr.write(f"quorate: controller {source.node_id} does not say who asked it: {source.silence}\n")
-    start = log.start.stable.provenance
-    if not start.end_offset:
+    if begin is None or not begin.end_offset:
         return False
-    begin = f"offset {start.end_offset}, time {format_time(start.log_time_ms)}"
-    sys.stderr.write(f"quorate: history begins at {begin}: earlier records were cut by retention, or never were here\n")
+    start = begin.stable.provenance
+    at = f"offset {start.end_offset}, time {format_time(start.log_time_ms)}"
+    sys.stderr.write(f"quorate: history begins at {at}: earlier records were cut by retention, or never were here\n")
     for reason in log.missing:
         sys.stderr.write(f"quorate: a log that may begin earlier was not read: {reason}\n")
     return True
 
 
-def _subject(words: list[str]) -> Subject | None:
-    if not words:
-        return None
-    if len(words) == 2:
-        kind, name = words
-        if kind == "topic":
-            return topic_subject(name)
-        if kind == "partition":
-            return partition_subject(name)
-        if kind == "config" and "/" in name:
-            return config_subject(name)
-        if kind == "label":
-            return label_subject(name)
-        if kind == "broker" and name.isascii() and name.isdigit():
-            return broker_subject(int(name))
-    raise typer.BadParameter(
-        f"{' '.join(words)[:100]!r} is none of: topic NAME, partition TOPIC-NUMBER, broker ID, config KIND/NAME, "
-        "label RESOURCE",
-        param_hint="KIND NAME",
-    )
+_HEADS: Final = ("TIME", "OFFSET", "WHO", "WHAT", "EFFECT")
+
+
+def _row(steps: Sequence[HistoryStep]) -> tuple[str, ...]:
+    """A request in one line. A controller that acted by itself is ``controller``."""
+    first = steps[0]
+    who, what = "-", "-"
+    if first.line is not None:
+        who = first.line.principal or "controller"
+        who += "" if first.line.proxy is None else f" through {first.line.proxy}"
+        what = first.line.event
+    changes = [change for step in steps for change in step.changes]
+    return format_time(first.time_ms), str(first.base_offset), who, what, effect(changes)
 
 
 def _lines(step: HistoryStep, why_unknown: str | None) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _cause(step: HistoryStep, why_unknown: str | None) -> str:
     return f"{line.event} by {line.principal}{through} ({line.address}, {line.request_id})"
 
 
-def _json(step: HistoryStep, why_unknown: str | None) -> str:
+def _json(step: HistoryStep, why_unknown: str | None) -> Iterator[str]:
     line = step.line
     document: dict[str, Any] = {
         "base_offset": step.base_offset,
@@ -164,4 +165,4 @@ def _json(step: HistoryStep, why_unknown: str | None) -> str:
             for part, entry in step.changes
         ],
     }
-    return json.dumps(document, ensure_ascii=False)
+    yield json.dumps(document, ensure_ascii=False)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import typer
 
+from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, FileSource
 from quorate.scripts.cli.logs.image_sources import SCHEMES
@@ -17,18 +18,20 @@ from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
-from quorate.snapshots.checkpoints.loading import batches_from_start
-from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
-from quorate.snapshots.replay.replay_state import ReplayState
+from quorate.snapshots.checkpoints.stretches import Stretch, stretches_of
 
 
 class Log(NamedTuple):
-    """The earliest state that is known, and the batches that follow it."""
+    """A log, from its end backwards."""
 
-    start: ReplayState
-    batches: Iterable[bytes]
+    #: From one checkpoint to the next; the last begins with the earliest state that is known.
+    stretches: Iterator[Stretch]
+    #: Empty where nothing says so.
+    cluster_id: str
     #: Why a controller's log, which may begin earlier, is no part of it.
     missing: Sequence[str] = ()
+    #: The metadata directory that tells who led an epoch; None: nobody does.
+    directory: Path | None = None
 
 
 @contextmanager
@@ -56,30 +59,34 @@ def places(
         try:
             if not named:
                 addresses = find_controllers(controllers)
-                url, log = _log_of_quorum(addresses, secret_file)
+                url, log = stack.enter_context(_log_of_quorum(addresses, secret_file))
                 urls = [url]
             elif named[0] in urls:
-                log = _log_of_controllers(urls, secret_file)
+                log = stack.enter_context(_log_of_controllers(urls, secret_file))
             else:
                 log = _log_of_files(directories)
             for url in urls:
                 sources += stack.enter_context(_live_sources(url, addresses or urls, secret_file))
+            yield log, AllSources(sources)
         except NotController as error:
             sys.stderr.write(f"quorate: {error}\n")
             raise typer.Exit(exit_codes.UNREACHABLE) from None
-        yield log, AllSources(sources)
 
 
 def _log_of_files(paths: Sequence[Path]) -> Log:
+    cluster_id = next(filter(None, map(_cluster_of, paths)), "")
     if len(paths) > 1:
         joined = log_of_directories(paths)
         say_passed_over(joined.passed_over)
         sys.stderr.writelines(f"quorate: left out: {reason}\n" for reason in joined.left_out)
-        return Log(joined.start, joined.batches)
-    found: list[PassedOver] = []
-    start, batches = batches_from_start(paths[0], found.append)
-    say_passed_over(found)
-    return Log(start, (batch.data for batch in batches))
+        return Log(joined.stretches, cluster_id)
+    return Log(stretches_of(paths[0], lambda one: say_passed_over([one])), cluster_id, directory=paths[0])
+
+
+def _cluster_of(path: Path) -> str:
+    """The cluster that a metadata directory is of; empty where nothing says so."""
+    file = path / META_PROPERTIES_NAME
+    return decode_meta_properties(file.read_bytes(), str(file)).cluster_id if file.is_file() else ""
 
 
 # Asking a controller takes libraries that looking into a file must not wait for.
@@ -94,15 +101,17 @@ def _live_sources(
     return live_sources(url, [controller_url(text) for text in named], secret_file)
 
 
-def _log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> Log:
+@contextmanager
+def _log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> Iterator[Log]:
     from quorate.scripts.cli.logs.joined_log import log_of_controllers
 
-    log = log_of_controllers(urls, secret_file)
-    return Log(log.start, log.batches, log.missing)
+    with log_of_controllers(urls, secret_file) as log:
+        yield Log(log.stretches, log.cluster_id, log.missing)
 
 
-def _log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> tuple[str, Log]:
+@contextmanager
+def _log_of_quorum(controllers: Sequence[str], secret_file: Path | None) -> Iterator[tuple[str, Log]]:
     from quorate.scripts.cli.logs.joined_log import log_of_quorum
 
-    log = log_of_quorum(controllers, secret_file)
-    return log.url, Log(log.start, log.batches, log.missing)
+    with log_of_quorum(controllers, secret_file) as log:
+        yield log.url, Log(log.stretches, log.cluster_id, log.missing)

@@ -11,16 +11,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from quorate.metadata_log.errors import StorageError
 from quorate.snapshots.checkpoints.loading import batches_from_start
+from quorate.snapshots.checkpoints.stretches import Stretch, stretches_of
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
 from quorate.snapshots.errors import ImageNotAvailable
-from quorate.snapshots.replay.replay_state import ReplayState
 
 
 class OtherCluster(StorageError):
@@ -28,10 +27,9 @@ class OtherCluster(StorageError):
 
 
 class JoinedFiles(NamedTuple):
-    """The earliest state that is known, and all batches that follow it."""
+    """The log, from its end backwards."""
 
-    start: ReplayState
-    batches: Iterator[bytes]
+    stretches: Iterator[Stretch]
     passed_over: list[PassedOver]
     #: Why a directory is no part of it.
     left_out: list[str]
@@ -42,9 +40,9 @@ class _Extent:
 
     def __init__(self, path: Path, tell: Callable[[PassedOver], None]) -> None:
         self.path = path
-        self.start, batches = batches_from_start(path, tell)
-        self.begin = self.end = self.start.end_offset
-        self.first_epoch = self.last_epoch = self.start.head.provenance.epoch
+        start, batches = batches_from_start(path, tell)
+        self.begin = self.end = start.end_offset
+        self.first_epoch = self.last_epoch = start.head.provenance.epoch
         self._bases = array("q")
         #: Epoch and CRC of each batch.
         self._marks = array("Q")
@@ -71,13 +69,6 @@ class _Extent:
         if mark is not None and mark == later.mark_at(later.begin):
             return None
         return f"it is not the log of {later.path}: at offset {later.begin} they differ"
-
-    def batches(self, end: int | None) -> Iterator[bytes]:
-        """Those that begin before an offset; None: all."""
-        for batch in batches_from_start(self.path)[1]:
-            if end is not None and batch.header.base_offset >= end:
-                return
-            yield batch.data
 
 
 def log_of_directories(paths: Sequence[Path]) -> JoinedFiles:
@@ -106,7 +97,7 @@ def log_of_directories(paths: Sequence[Path]) -> JoinedFiles:
         chain.insert(0, before)
     earlier = (one for one in extents if one.begin < chain[0].begin)
     left_out += [f"{one.path}: {one.why_not_before(chain[0])}" for one in earlier]
-    return JoinedFiles(chain[0].start, _batches(chain), passed, left_out)
+    return JoinedFiles(_stretches(chain), passed, left_out)
 
 
 def _before(later: _Extent, extents: Sequence[_Extent]) -> _Extent | None:
@@ -115,10 +106,11 @@ def _before(later: _Extent, extents: Sequence[_Extent]) -> _Extent | None:
     return min(earlier, key=lambda one: one.begin, default=None)
 
 
-def _batches(chain: Sequence[_Extent]) -> Iterator[bytes]:
-    for one, following in pairwise(chain):
-        yield from one.batches(following.begin)
-    yield from chain[-1].batches(None)
+def _stretches(chain: Sequence[_Extent]) -> Iterator[Stretch]:
+    below: int | None = None
+    for one in reversed(chain):
+        yield from stretches_of(one.path, below=below)
+        below = one.begin
 
 
 def _require_one_cluster(paths: Sequence[Path]) -> None:

@@ -42,6 +42,14 @@ class LiveLog:
         self._feed = ControllerFeed(client, url, TIMEOUT_MS, (), is_past=True)
         self.url = url
 
+    async def cluster_id(self, position: FeedPosition) -> str:
+        """The cluster that it is of, by its answer about a position that ``earliest`` gave.
+
+        Raises:
+            FeedUnavailable: the controller does not answer. PositionRefused: it has cut its log in the meantime.
+        """
+        return (await self._feed.fetch_batches(position, 0, _PROBE_BYTES)).status.cluster_id
+
     async def earliest(self) -> FeedPosition:
         """The first position that the log can be read from: offset 0 where a file reaches back to it, wherever the
         log starts, or the oldest checkpoint in it.
@@ -52,6 +60,15 @@ class LiveLog:
         if await self._goes_on_from(LOG_BEGIN):
             return LOG_BEGIN
         return await self._first(await self._checkpoints(), "the log")
+
+    async def later(self, earliest: FeedPosition) -> list[FeedPosition]:
+        """The positions behind the earliest one that it has states at, oldest first.
+
+        Raises:
+            FeedUnavailable: the controller does not answer.
+        """
+        known = [FeedPosition(one.end_offset, one.epoch) for one in await self._checkpoints()]
+        return [position for position in known if position > earliest]
 
     async def nearest(self, at: Moment | None) -> FeedPosition:
         """The position at which reading begins for the state at a moment, or for the newest one.
@@ -100,14 +117,13 @@ class LiveLog:
         fetched = await fetch_checkpoint(self._feed, _BYTES_MAX, _accept, lambda: asyncio.sleep(_RETRY_SECONDS), wanted)
         return ReplayState(read_checkpoint(checkpoint_contents(fetched), *fetched.id))
 
-    async def batches(self, position: FeedPosition) -> AsyncIterator[tuple[BatchHeader, bytes]]:
-        """The committed batches behind a position, to where they end when they are first asked for.
+    async def batches(self, position: FeedPosition, end: int | None = None) -> AsyncIterator[tuple[BatchHeader, bytes]]:
+        """The committed batches behind a position, to an offset, or to where they end when they are first asked for.
 
         Raises:
             FeedUnavailable: the controller does not answer, or does not hold what follows. UntrustworthyAnswer: it
                 answers what cannot be.
         """
-        end: int | None = None
         while end is None or position.offset < end:
             try:
                 answer = await self._feed.fetch_batches(position, 0, _BYTES_MAX)
@@ -117,6 +133,8 @@ class LiveLog:
                 return
             end = answer.status.high_watermark if end is None else end
             for start, header in check_batches(answer.data, position, answer.status):
+                if header.base_offset >= end:
+                    return
                 yield header, answer.data[start : start + header.size]
                 position = FeedPosition(header.end_offset, header.epoch)
 

@@ -14,6 +14,13 @@ from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
 
+async def lines_of(*arguments: str) -> list[str]:
+    """What is told, without the line of heads."""
+    ended = await alone("history", *arguments)
+    assert (ended.code, ended.err) == (exit_codes.DONE, ""), ended
+    return ended.out.splitlines()[1:]
+
+
 async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> None:
     async with running_cluster(tmp_path / "var", 1, 1, is_secured=False) as cluster:
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)
@@ -32,11 +39,18 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         assert all(step["request_id"] for step in asked)
         assert [change["part"] for step in asked for change in step["changes"]] == ["topics", "topics", "partitions"]
         assert all(step["event"] is not None for step in steps)
-        labelled = await alone("history", "label", "topic:orders", "--from", directory)
+        shown_words = [line.split()[2:] for line in await lines_of("topic", "orders", "--from", directory)]
+        assert ["User:ana", "create_topics", "topic", "orders", "created:", "1", "partition", "x", "1"] in shown_words
+        bos = await alone("history", "--by", "User:bo", "--from", directory)
+        assert (bos.code, bos.out) == (exit_codes.DONE, "")
+        assert bos.err == "quorate: the log tells of no change of anything that was asked for\n"
+        hers = await lines_of("--by", "ana", "--from", directory)
+        assert [line.split()[3] for line in hers] == ["create_topics", "alter_labels"]
+        labelled = await alone("history", "label", "topic:orders", "--full", "--from", directory)
         assert "  + labels topic:orders: acme/schema 7\n" in labelled.out
         assert "alter_labels by User:ana (127.0.0.1, " in labelled.out
-        assert labelled.out in (await alone("history", "topic", "orders", "--from", directory)).out
-        shown = (await alone("history", "broker", "11", "--from", directory)).out
+        assert labelled.out in (await alone("history", "topic", "orders", "--full", "--from", directory)).out
+        shown = (await alone("history", "broker", "11", "--full", "--from", directory)).out
         assert "register_broker by User:ANONYMOUS (127.0.0.1, " in shown
         never = await alone("history", "topic", "nope", "--from", directory)
         assert (never.code, never.out, never.err) == (
@@ -82,7 +96,7 @@ async def test_history_of_a_running_quorum_asks_all_its_controllers(tmp_path: Pa
         last = steps[-1]
         assert (last["event"], last["principal"]) == ("delete_topics", "User:bo")
         assert last["decided_by"] not in (first, None)
-        shown = (await alone(*asked[:3], *asked[4:], ",".join(others))).out
+        shown = (await alone(*asked[:3], "--full", *asked[4:], ",".join(others))).out
         assert f"(not known by which event: it was decided by controller {first}, which does not answer)" in shown
         assert "delete_topics by User:bo (127.0.0.1, " in shown
 

@@ -37,12 +37,15 @@ async def test_history_asks_nobody_with_the_secret_who_was_not_named(secret_file
                     source.within(0, 1)
                 return {source.node_id: source.silence for source in sources if source.silence}
 
+        def missing(*urls: str) -> list[str]:
+            with log_of_quorum(urls, secret_file) as log:
+                return log.missing
+
         said = await asyncio.to_thread(ask)
-        joined = await asyncio.to_thread(log_of_quorum, [url], secret_file)
+        unread = await asyncio.to_thread(missing, url)
         assert said.keys() == {2, 3}
         assert all("was not named, and the secret is sent to no address" in reason for reason in said.values())
-        assert [reason.partition(" ")[0] for reason in joined.missing] == [s.members[2].url, s.members[3].url]
+        assert [reason.partition(" ")[0] for reason in unread] == [s.members[2].url, s.members[3].url]
         assert asked(s) == [1]
-        everybody = [member.url for member in s.members.values()]
-        assert (await asyncio.to_thread(log_of_quorum, everybody, secret_file)).missing == []
+        assert await asyncio.to_thread(missing, *(member.url for member in s.members.values())) == []
         assert asked(s) == [1, 2, 3]

@@ -46,8 +46,9 @@ def copy(log: LogWriter, path: Path, first: int = 0, end: int = 10) -> Path:
 def told(*paths: Path) -> tuple[list[int], list[str]]:
     """The offsets of the log that they have between them, and what is said to be left out."""
     joined = log_of_directories(paths)
-    headers = [parse_header(batch) for batch in joined.batches]
-    assert [header.base_offset for header in headers] == list(range(joined.start.end_offset, 10))
+    stretches = list(joined.stretches)[::-1]
+    headers = [parse_header(batch) for stretch in stretches for batch in stretch.batches]
+    assert [header.base_offset for header in headers] == list(range(stretches[0].start.end_offset, 10))
     assert [header.epoch for header in headers] == [1 + header.base_offset // 5 for header in headers]
     return [header.base_offset for header in headers], joined.left_out
 
