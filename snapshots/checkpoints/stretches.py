@@ -15,7 +15,7 @@ from quorate.snapshots.checkpoints.whole_checkpoints import TellPassedOver, firs
 from quorate.snapshots.replay.replay_state import ReplayState
 
 
-class Stretch(NamedTuple):
+class LogStretch(NamedTuple):
     """A state, and the batches behind it as far as the stretch that was given before it."""
 
     start: ReplayState
@@ -24,7 +24,7 @@ class Stretch(NamedTuple):
 
 def stretches_of(
     path: Path, tell: TellPassedOver = lambda passed_over: None, below: int | None = None
-) -> Iterator[Stretch]:
+) -> Iterator[LogStretch]:
     """The stretches of what files hold, the newest first; the last begins with the earliest state that they hold.
 
     Args:
@@ -46,13 +46,13 @@ def stretches_of(
         whole = first_whole([file], tell)
         if whole is not None:
             state = ReplayState(whole.image)
-            yield Stretch(state, _data(continuous_batches(path, segments, state.end_offset), end))
+            yield LogStretch(state, _data(continuous_batches(path, segments, state.end_offset), end))
             end = state.end_offset
     if not first:
-        yield Stretch(ReplayState(), _data(continuous_batches(path, segments, 0), end))
+        yield LogStretch(ReplayState(), _data(continuous_batches(path, segments, 0), end))
     elif end == below:
         start, batches = batches_from_start(path)
-        yield Stretch(start, _data(batches, end))
+        yield LogStretch(start, _data(batches, end))
 
 
 def _data(batches: Iterable[FileBatch], end: int | None) -> Iterator[bytes]:

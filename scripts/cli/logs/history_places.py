@@ -18,14 +18,14 @@ from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
-from quorate.snapshots.checkpoints.stretches import Stretch, stretches_of
+from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
 
 
 class Log(NamedTuple):
     """A log, from its end backwards."""
 
     #: From one checkpoint to the next; the last begins with the earliest state that is known.
-    stretches: Iterator[Stretch]
+    stretches: Iterator[LogStretch]
     #: Empty where nothing says so.
     cluster_id: str
     #: Why a controller's log, which may begin earlier, is no part of it.

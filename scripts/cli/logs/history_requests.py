@@ -11,7 +11,7 @@ from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.scripts.cli.logs.history_places import Log
 from quorate.scripts.cli.logs.time_spans import TimeSpan
-from quorate.snapshots.checkpoints.stretches import Stretch
+from quorate.snapshots.checkpoints.stretches import LogStretch
 from quorate.snapshots.difference.history import AuditLookup, HistoryStep, Subject, history
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
         """Whether it leaves out changes of its subject."""
         return bool(self.principals or self.parts) or self.span != TimeSpan()
 
-    def steps(self, stretch: Stretch, audit: AuditLookup) -> Iterator[HistoryStep]:
+    def steps(self, stretch: LogStretch, audit: AuditLookup) -> Iterator[HistoryStep]:
         """Those of a stretch that are asked for, in their order."""
         from quorate.controller.configs.resources import is_sensitive
 
@@ -53,7 +53,7 @@ class Wanted(NamedTuple):
         return any(who in self.principals or who.partition(":")[2] in self.principals for who in known)
 
 
-class Found(NamedTuple):
+class NewestRequests(NamedTuple):
     """The newest requests, each with its steps; oldest first."""
 
     requests: list[list[HistoryStep]]
@@ -63,7 +63,7 @@ class Found(NamedTuple):
     has_more: bool
 
 
-def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> Found:
+def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> NewestRequests:
     """The newest requests, going back through the log only as far as it takes; ``limit`` at most.
 
     Where each step stands for itself (``by_record``) each is a request of its own.
@@ -77,7 +77,7 @@ def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> Found:
         if len(found) > limit or wanted.span.begins_behind(begin):
             begin = None
             break
-    return Found(_with_leaders(found[-limit:], log), begin, len(found) > limit)
+    return NewestRequests(_with_leaders(found[-limit:], log), begin, len(found) > limit)
 
 
 def _requests(steps: Iterable[HistoryStep]) -> Iterator[list[HistoryStep]]:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
 from quorate.metadata_log.errors import StorageError
 from quorate.snapshots.checkpoints.loading import batches_from_start
-from quorate.snapshots.checkpoints.stretches import Stretch, stretches_of
+from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
 from quorate.snapshots.errors import ImageNotAvailable
 
@@ -29,7 +29,7 @@ class OtherCluster(StorageError):
 class JoinedFiles(NamedTuple):
     """The log, from its end backwards."""
 
-    stretches: Iterator[Stretch]
+    stretches: Iterator[LogStretch]
     passed_over: list[PassedOver]
     #: Why a directory is no part of it.
     left_out: list[str]
@@ -106,7 +106,7 @@ def _before(later: _Extent, extents: Sequence[_Extent]) -> _Extent | None:
     return min(earlier, key=lambda one: one.begin, default=None)
 
 
-def _stretches(chain: Sequence[_Extent]) -> Iterator[Stretch]:
+def _stretches(chain: Sequence[_Extent]) -> Iterator[LogStretch]:
     below: int | None = None
     for one in reversed(chain):
         yield from stretches_of(one.path, below=below)

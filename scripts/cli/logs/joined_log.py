@@ -19,7 +19,7 @@ from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
-from quorate.snapshots.checkpoints.stretches import Stretch
+from quorate.snapshots.checkpoints.stretches import LogStretch
 from quorate.snapshots.errors import ImageNotAvailable
 
 #: Nobody of a quorum that is gone is waited for any longer.
@@ -33,7 +33,7 @@ class JoinedLog(NamedTuple):
     url: str
     cluster_id: str
     #: From one checkpoint that any of them has to the next; the last begins with the earliest state that is known.
-    stretches: Iterator[Stretch]
+    stretches: Iterator[LogStretch]
     #: Why the log of a controller is no part of it.
     missing: list[str]
 
@@ -112,7 +112,7 @@ async def _begin(log: LiveLog) -> _Begin | FeedUnavailable | ImageNotAvailable:
         return error
 
 
-def _stretches(runner: asyncio.Runner, begins: Sequence[_Begin]) -> Iterator[Stretch]:
+def _stretches(runner: asyncio.Runner, begins: Sequence[_Begin]) -> Iterator[LogStretch]:
     first = begins[0]
     later = {position: log for log, begin in begins for position in runner.run(log.later(begin))}
     end: int | None = None
@@ -126,7 +126,7 @@ def _stretches(runner: asyncio.Runner, begins: Sequence[_Begin]) -> Iterator[Str
     yield runner.run(_stretch(first.log, first.position, begins, end))
 
 
-async def _stretch(log: LiveLog, position: FeedPosition, begins: Sequence[_Begin], end: int | None) -> Stretch:
+async def _stretch(log: LiveLog, position: FeedPosition, begins: Sequence[_Begin], end: int | None) -> LogStretch:
     """From a position of a log to an offset, or to the newest end; where it ends before others do, they go on."""
     start = await log.load(position)
     batches: list[bytes] = []
@@ -138,4 +138,4 @@ async def _stretch(log: LiveLog, position: FeedPosition, begins: Sequence[_Begin
                 position = FeedPosition(header.end_offset, header.epoch)
     if end is not None and position.offset < end:
         raise FeedUnavailable(f"{log.url}: records {position.offset} to {end - 1} are not to be had")
-    return Stretch(start, batches)
+    return LogStretch(start, batches)
