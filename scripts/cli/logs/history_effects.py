@@ -1,4 +1,4 @@
-"""What a request changed, in words: one line where the differences themselves would be thousands. Pure."""
+"""The changes of a request in words: one line where the differences themselves would be thousands. Pure."""
 
 from __future__ import annotations
 

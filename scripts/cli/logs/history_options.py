@@ -73,7 +73,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="As --full, one JSON value 
 
 
 def subject_of(words: list[str]) -> Subject | None:
-    """What a history is about; None: everything.
+    """The one thing that a history is about; None: everything.
 
     Raises:
         typer.BadParameter: the words name no such thing.

@@ -17,7 +17,7 @@ from quorate.snapshots.replay.replay_state import ReplayState
 
 
 class Wanted(NamedTuple):
-    """What of a history is asked for."""
+    """The part of a history that is asked for."""
 
     subject: Subject | None
     span: TimeSpan

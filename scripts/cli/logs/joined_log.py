@@ -96,7 +96,7 @@ class _Begin(NamedTuple):
 
 
 async def _begins(logs: Sequence[LiveLog]) -> tuple[list[_Begin], list[str]]:
-    """Where the logs begin, the one that reaches back furthest first, and why others cannot be read."""
+    """The begin of each log, the one that reaches back furthest first, and why others cannot be read."""
     found = await asyncio.gather(*map(_begin, logs))
     readable = [one for one in found if isinstance(one, _Begin)]
     missing = [one for one in found if not isinstance(one, _Begin)]
