@@ -17,7 +17,7 @@ from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.replicas.messages import FollowMessage, encode_message, no_rows
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
 from quorate.broker.settings import BrokerTlsSettings
-from quorate.controller.api.headers import HOPS
+from quorate.controller.api.headers import HOPS, PRINCIPAL
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
 from quorate.controller.identity.login_failures import FAILURES_MAX
@@ -220,6 +220,15 @@ async def test_survey_of_a_lost_quorum_shows_the_broker_who_asks(tmp_path: Path)
             await asyncio.to_thread(ask_brokers, [url], None, tmp_path)
         with pytest.raises(RecoveryError, match=r"no broker answers there"):
             await asyncio.to_thread(ask_brokers, a.on.urls, token(ANA).encode(), tmp_path)
+
+
+async def test_proxy_asks_in_the_name_of_others_and_nobody_else_does(tmp_path: Path) -> None:
+    async with asked(tmp_path, proxies=(BROKER, ROOT)) as a:
+        url = f"http://{a.played.endpoint.host}:{a.played.endpoint.port}/v1/process"
+        for who, in_name_of, status in ((ROOT, ROOT, 200), (ROOT, ANA, 403), (ANA, ROOT, 403), (BROKER, ROOT, 200)):
+            named = {"Authorization": f"Bearer {token(who)}", PRINCIPAL: in_name_of}
+            async with a.played.session.get(url, headers=named) as answer:
+                assert answer.status == status, (who, in_name_of)
 
 
 async def test_request_that_was_passed_on_is_refused(tmp_path: Path) -> None:

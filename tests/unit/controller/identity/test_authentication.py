@@ -24,6 +24,8 @@ BROKER = Identity("Broker:11", "token", NodeIdentity("broker", frozenset({11})))
 CERTIFIED = Identity("User:CN=ana", "certificate")
 CERTIFICATE = certificate("ana")
 CONTROLLER_CERTIFICATE = certificate("controller", f"quorate://{CLUSTER}/controller/2")
+#: Of the broker with the number of that controller.
+BROKER_CERTIFICATE = certificate("broker", f"quorate://{CLUSTER}/broker/2")
 CERTIFIED_CONTROLLER = Identity("Controller:2", "certificate", NodeIdentity("controller", frozenset({2})))
 TOKENS = {"a" * 43: ANA, "g" * 43: GATEWAY, "b" * 43: BROKER}
 HOST = {"Host": "localhost:1"}
@@ -174,7 +176,7 @@ def test_seal_of_a_clock_that_is_apart_is_known_on_a_connection_of_its_maker_alo
     sent = {"Authorization": hour_ahead.seal("GET", "/v1/topics", {}, b"")}
     if is_known:
         assert identify(sent, CONTROLLER_CERTIFICATE).identity.node == CERTIFIED_CONTROLLER.node
-    for shown in (None, CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
+    for shown in (None, CERTIFICATE, BROKER_CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
         with pytest.raises(NoAccess, match="are the clocks of the controllers apart"):
             identify(sent, shown)
 
@@ -189,6 +191,6 @@ def test_seal_that_somebody_sends_again_is_nobodys_where_controllers_show_certif
     claims = RequestClaims("GET", "/v1/topics", "10.0.0.9", fields, CONTROLLER_CERTIFICATE)
     if is_known:
         assert authentication.identify(claims).identity.node == CERTIFIED_CONTROLLER.node
-    for shown in (None, CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
+    for shown in (None, CERTIFICATE, BROKER_CERTIFICATE, *([] if is_known else [CONTROLLER_CERTIFICATE])):
         with pytest.raises(NoAccess, match=f"a seal of controller {node_id} counts only on a connection with its"):
             authentication.identify(claims._replace(certificate=shown))

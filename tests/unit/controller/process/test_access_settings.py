@@ -92,12 +92,16 @@ def test_parts_without_an_authorizer_are_those_of_the_secret(tmp_path: Path) -> 
     assert parts.super_users == {"User:root"}
 
 
-@pytest.mark.parametrize(("client_auth", "is_believed"), [("none", True), ("optional", False), ("required", False)])
+@pytest.mark.parametrize(
+    ("client_auth", "is_believed"), [(None, True), ("none", True), ("optional", False), ("required", False)]
+)
 def test_seal_is_believed_without_a_certificate_where_controllers_show_none(
-    tmp_path: Path, client_auth: str, is_believed: bool
+    tmp_path: Path, client_auth: str | None, is_believed: bool
 ) -> None:
+    """None: they speak no TLS at all, whatever clients might show."""
     tls = f'[tls]\ncert_file = "c"\nkey_file = "k"\nca_files = ["a"]\nclient_auth = "{client_auth}"\n'
-    parts = access_parts(load(tmp_path, FILE + ACL + tls), "cluster", lambda: (b"s" * 32,), None)
+    settings = load(tmp_path, FILE + ACL + ("" if client_auth is None else tls))
+    parts = access_parts(settings, "cluster", lambda: (b"s" * 32,), None)
     assert parts.seals is not None
     fields = {"authorization": parts.seals.seal("GET", "/v1/topics", {}, b"")}
     claims = RequestClaims("GET", "/v1/topics", "10.0.0.1", fields)
