@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.api.tls_files import TlsPaths
+from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair, Validity
 from quorate.scripts.certificates.certificate_files import write_whole
 from quorate.scripts.certificates.holders import CertificateHolder
@@ -65,10 +65,11 @@ def server_context(
 
 
 def client_context(trusted: Sequence[CertificateAuthority], certificate: KeyPair | None = None) -> ssl.SSLContext:
-    """Of a client that trusts ``trusted`` and nobody else."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for ca in trusted:
-        _trust(context, ca)
+    """As a client makes it whose settings name the CAs ``trusted``; it shows ``certificate``, be that good or not."""
+    with TemporaryDirectory() as directory:
+        cas = Path(directory) / "ca.pem"
+        cas.write_bytes(b"".join(ca.pair.certificate for ca in trusted))
+        context = TlsFiles(TlsPaths(ca_files=(cas,))).as_client()
     if certificate is not None:
         _show(context, certificate)
     return context
