@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.naming import named_rows
 from quorate.controller.answers.rehearsal import Rehearsal
-from quorate.controller.api.answers.answer_models import CanStopReason, StopManner, StopReasonCode
+from quorate.controller.api.answers.answer_models import StopManner
+from quorate.controller.api.answers.stop_models import CanStopReason, StopReasonCode
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.snapshots.image.image import MetadataImage
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from quorate.controller.api.answers.explain_models import CauseCode, ExplainedCause
 from quorate.controller.partitions.broker_columns import broker_columns
 from quorate.controller.partitions.columns import slots_of
+from quorate.controller.partitions.rules import RuleSettings, entitled_leaders, last_known_leaders
+from quorate.metadata_log.ids import NO_LEADER
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
 
@@ -22,22 +24,19 @@ _CODES: Final[tuple[CauseCode, ...]] = (
     "DIRECTORY_OFFLINE",
     "NOT_CAUGHT_UP",
 )
-_ABSENT: Final[frozenset[CauseCode]] = frozenset({"BROKER_UNKNOWN", "BROKER_DOWN", "BROKER_LEAVING"})
+#: Causes that began when the broker came to be away.
+ABSENT: Final[frozenset[CauseCode]] = frozenset({"BROKER_UNKNOWN", "BROKER_DOWN", "BROKER_LEAVING"})
 
 
-def missing_leaders(columns: PartitionColumns, *, elects_last_known: bool) -> Masks:
-    """uint64[n]: of partitions without a leader, the slots of those who could lead if they came back.
+def missing_leaders(columns: PartitionColumns, settings: RuleSettings) -> Masks:
+    """uint64[n]: of partitions without a leader, the slots of those whom the election waits for.
 
-    Who is in sync or eligible; where nobody is, the last known leader; where nobody knows him, any replica.
+    Whom its rules entitle; where they entitle nobody, any replica: one may lead uncleanly.
     """
-    entitled = columns.isr | columns.elr
-    known = columns.last_known_elr if elects_last_known else np.zeros_like(entitled)
+    entitled = entitled_leaders(columns.isr, columns.elr) & columns.replicas
+    known = last_known_leaders(columns.isr, columns.elr, columns.last_known_elr, settings)
+    known &= ~columns.slots_in([NO_LEADER])
     return np.where(entitled != 0, entitled, np.where(known != 0, known, columns.replicas))
-
-
-def missing_replicas(columns: PartitionColumns) -> Masks:
-    """uint64[n]: the slots of replicas that are not in sync, and are not only being added."""
-    return columns.replicas & ~(columns.isr | columns.adding)
 
 
 def causes_of(
@@ -67,7 +66,7 @@ def causes_of(
             code=(code := _CODES[kind]),
             broker=broker,
             partitions=count,
-            since_ms=since_ms.get(broker) if code in _ABSENT else None,
+            since_ms=since_ms.get(broker) if code in ABSENT else None,
         )
         for kind, broker, count in found
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.controller.api.answers.explain_models import AnsweredPartitions
+from quorate.controller.api.answers.stop_models import AnsweredPartitions
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.extents import TopicStretches
 from quorate.snapshots.table.pages import Rows

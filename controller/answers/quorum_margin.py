@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quorate.controller.api.answers.answer_models import CanStopReason, QuorumMargin, StopReasonCode
-from quorate.controller.api.resources import QuorumReply, VoterReply
-from quorate.controller.reads.verdict import LAG_RECORDS_NOTABLE
+from quorate.controller.api.answers.stop_models import CanStopReason, QuorumMargin, StopReasonCode
+from quorate.controller.api.resources import QuorumReply
+from quorate.controller.reads.voters import fit_voters, is_behind, majority_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 
@@ -24,8 +24,7 @@ def quorum_without(quorum: QuorumReply, stopping: Collection[int]) -> QuorumMarg
         if node_id not in known:
             voters = ", ".join(map(str, known))
             raise ApiError(ErrorCode.INVALID_REQUEST, f"no controller {node_id} is a voter: these are {voters}")
-    majority = len(known) // 2 + 1
-    fit = [voter.node_id for voter in quorum.voters if _votes(voter) and not _is_behind(voter)]
+    majority, fit = majority_of(quorum.voters), fit_voters(quorum.voters)
     left = [node_id for node_id in fit if node_id not in stopping]
     return QuorumMargin(
         voters=len(known),
@@ -45,21 +44,12 @@ def reasons_against(quorum: QuorumReply, stopping: Collection[int], margin: Quor
         return []
     named = ", ".join(map(str, margin.left)) or "none"
     needed = f"{margin.majority} of {margin.voters} must run, and these would be left: {named}"
-    behind = [voter for voter in quorum.voters if _votes(voter) and _is_behind(voter) and voter.node_id not in stopping]
+    behind = [voter for voter in quorum.voters if is_behind(voter) and voter.node_id not in stopping]
     if len(margin.left) + len(behind) >= margin.majority:
         lags = ", ".join(f"{voter.node_id} ({voter.lag_records} records)" for voter in behind)
         message = f"nothing could be changed until these have caught up: {lags}; {needed}"
         return [_reason("QUORUM_LOST_UNTIL_CAUGHT_UP", message, len(behind))]
     return [_reason("QUORUM_LOST", f"nothing could be changed any more: {needed}", -margin.may_fail_then)]
-
-
-def _votes(voter: VoterReply) -> bool:
-    return voter.role in ("active", "standby")
-
-
-def _is_behind(voter: VoterReply) -> bool:
-    """A majority with it would wait until it has what it lacks: seconds of a busy cluster's records."""
-    return (voter.lag_records or 0) > LAG_RECORDS_NOTABLE
 
 
 def _reason(code: StopReasonCode, message: str, count: int) -> CanStopReason:

@@ -80,6 +80,10 @@ class Rehearsal:
         self.config = config
         self._counted = counted
 
+    def again(self, counted: Rows | None = None) -> Rehearsal:
+        """Another one that goes on from here, with nothing counted yet. ``counted``: as of a new one."""
+        return Rehearsal(self.image, self.config, counted, self._check)
+
     def broker(self, broker_id: int) -> BrokerRegistration:
         """A broker's registration.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from quorate.controller.answers.election_costs import RISKS, elections_of, how_led, risk_of
 from quorate.controller.answers.naming import named_rows
 from quorate.controller.answers.rehearsal import Rehearsal
-from quorate.controller.api.answers.explain_models import ExplainedCause, ExplainedRemedy, RemedyCode, RiskCode
+from quorate.controller.api.answers.explain_models import ExplainedCause, ExplainedRemedy, RemedyCode
 from quorate.controller.api.resources import ElectionsReply
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.head_counters import Elected
@@ -18,8 +19,6 @@ from quorate.metadata_log.errors import ApiError
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import Rows
 
-#: From the least to the gravest.
-_RISKS: Final[tuple[RiskCode, ...]] = ("NONE", "LAST_KNOWN_LEADER", "UNCLEAN")
 #: Brokers that are down and tried at most, those first that explain most: each is tried after each.
 _TRIED_MAX: Final = 6
 #: Partitions that one types; more go into a file.
@@ -41,6 +40,7 @@ def remedies_for(
     offline: Rows,
     leaders: Sequence[ExplainedCause],
     replicas: Sequence[ExplainedCause],
+    check: Callable[[], None] = lambda: None,
 ) -> list[ExplainedRemedy]:
     """Things to do, in the order in which they bring most.
 
@@ -48,8 +48,9 @@ def remedies_for(
         offline: rows without a leader that were asked about, ascending.
         leaders: who is missed in these.
         replicas: who is missed as a replica, in all rows that were asked about.
+        check: see ``Rehearsal``.
     """
-    remedies, rest = _starts(Rehearsal(image, config), offline, leaders, replicas)
+    remedies, rest = _starts(Rehearsal(image, config, check=check), offline, leaders, replicas)
     remedies += [_by_hand(cause) for cause in replicas if cause.code != "BROKER_DOWN"]
     if len(rest.offline):
         remedies += _unclean(rest)
@@ -89,11 +90,11 @@ def _starts(
 def _value(tried: _Tried) -> tuple[bool, int, int]:
     """One that brings nothing by itself comes last: what it loses may still be what the next one waits for."""
     gain = len(tried.led_again)
-    return gain > 0, -_RISKS.index(_risk(tried.after.elected)), gain
+    return gain > 0, -RISKS.index(risk_of(tried.after.elected)), gain
 
 
 def _start(broker: int, led_again: int, replicas: int, elected: Elected) -> ExplainedRemedy:
-    brings = f"{_count(led_again)} led again{_how(elected)}" if led_again else "it is down"
+    brings = f"{_count(led_again)} led again{how_led(elected)}" if led_again else "it is down"
     return ExplainedRemedy(
         code="START_BROKER",
         message=f"start broker {broker}: {brings}",
@@ -101,13 +102,13 @@ def _start(broker: int, led_again: int, replicas: int, elected: Elected) -> Expl
         broker=broker,
         led_again=led_again,
         replicas=replicas,
-        elections=_elections(elected),
-        risk=_risk(elected),
+        elections=elections_of(elected),
+        risk=risk_of(elected),
     )
 
 
 def _try(rehearsal: Rehearsal, broker: int, offline: Rows) -> _Tried | None:
-    after = Rehearsal(rehearsal.image, rehearsal.config, offline)
+    after = rehearsal.again(offline)
     try:
         after.start(broker)
     except ApiError:  # its registration would be refused as it is: nobody can say how it comes back
@@ -116,7 +117,7 @@ def _try(rehearsal: Rehearsal, broker: int, offline: Rows) -> _Tried | None:
 
 
 def _unclean(rest: _Rest) -> list[ExplainedRemedy]:
-    after = Rehearsal(rest.rehearsal.image, rest.rehearsal.config, rest.offline)
+    after = rest.rehearsal.again(rest.offline)
     after.elect_uncleanly(rest.offline)
     led_again = np.setdiff1d(rest.offline, after.image.partitions.rows_without_leader())
     if not len(led_again):
@@ -124,12 +125,12 @@ def _unclean(rest: _Rest) -> list[ExplainedRemedy]:
     return [
         ExplainedRemedy(
             code="ELECT_UNCLEANLY",
-            message=f"if nobody who is missed ever comes back: {_count(len(led_again))} led again{_how(after.elected)}",
+            message=f"if nobody of these comes back: {_count(len(led_again))} led again{how_led(after.elected)}",
             command=_election(rest.rehearsal.image, led_again),
             broker=None,
             led_again=len(led_again),
             replicas=0,
-            elections=_elections(after.elected),
+            elections=elections_of(after.elected),
             risk="UNCLEAN",
         )
     ]
@@ -170,26 +171,6 @@ def _remedy(code: RemedyCode, message: str, cause: ExplainedCause, command: str 
         elections=ElectionsReply(),
         risk="NONE",
     )
-
-
-def _elections(elected: Elected) -> ElectionsReply:
-    unclean = elected.unclean - elected.last_known
-    return ElectionsReply(from_eligible=elected.from_eligible, last_known=elected.last_known, unclean=unclean)
-
-
-def _risk(elected: Elected) -> RiskCode:
-    if elected.unclean > elected.last_known:
-        return "UNCLEAN"
-    return "LAST_KNOWN_LEADER" if elected.last_known else "NONE"
-
-
-def _how(elected: Elected) -> str:
-    parts = []
-    if elected.last_known:
-        parts.append(f"{elected.last_known} by their last known leader: what it had not flushed is lost")
-    if elected.unclean > elected.last_known:
-        parts.append(f"{elected.unclean - elected.last_known} uncleanly: what the new leader had not copied is lost")
-    return f" ({'; '.join(parts)})" if parts else ", with all that was acknowledged"
 
 
 def _count(number: int) -> str:

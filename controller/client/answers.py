@@ -44,14 +44,25 @@ class AnswerClient:
         return await self._read(_CAN_STOP, CanStopReply, {"controllers": ",".join(map(str, node_ids))})
 
     async def explain(
-        self, *, topic: str = "", partition: int | None = None, broker: int | None = None, limit: int = 20
+        self,
+        *,
+        topic: str = "",
+        partition: int | None = None,
+        broker: int | None = None,
+        controller: int | None = None,
+        limit: int = 20,
     ) -> ExplainReply:
-        """The things that are wrong, why, and what could be done: in the cluster, a topic, a partition, or on a broker.
+        """The things that are wrong, why, and what could be done.
+
+        In the cluster, a topic, a partition with its reassignment, on a broker, or with a controller: one of them.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION; BROKER_ID_NOT_REGISTERED.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; BROKER_ID_NOT_REGISTERED; INVALID_REQUEST, there is no such
+                controller, or an old state was asked about it.
         """
-        named = {"topic": topic or None, "partition": partition, "broker": broker, "limit": limit}
+        named = {
+            "topic": topic or None, "partition": partition, "broker": broker, "controller": controller, "limit": limit
+        }  # fmt: skip
         given = {name: value for name, value in named.items() if value is not None}
         return await self._read("/v1/answers/explain", ExplainReply, given)
 

@@ -26,6 +26,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import Checkpoints, PastImages
+from quorate.controller.reads.replica_additions import ReplicaAdditions
 from quorate.controller.reads.state_counts import CountedStates
 from quorate.snapshots.image.image import MetadataImage
 
@@ -212,6 +213,7 @@ class Node:
     #: What its decisions depend on, and so its answers.
     config: ControllerConfig
     absences: BrokerAbsences
+    additions: ReplicaAdditions
     states: CountedStates = field(default_factory=CountedStates)
     turns: AnswerTurns = field(default_factory=AnswerTurns)
     audit: AuditReading = field(default_factory=AuditReading)

@@ -162,12 +162,18 @@ def _decide_block(rows: PartitionRows, targets: PartitionTargets, settings: Rule
     )
 
 
-def _complete_reassignment(rows: PartitionRows, targets: PartitionTargets) -> _Assignment:
-    """Drop the removing replicas once every adding one is in sync.
+def awaited_replicas(replicas: Masks, isr: Masks, removing: Masks, adding: Masks) -> Masks:
+    """uint64[n]: the replicas that are not in sync and must be before a reassignment completes.
 
-    Only where fewer replicas come than go must all that remain be in sync, so a swap completes although a replica
-    that it does not touch is out of the ISR.
+    Those that are added. Only where fewer replicas come than go must all that remain be in sync, so a swap completes
+    although a replica that it does not touch is out of the ISR.
     """
+    shrinks = np.bitwise_count(adding) < np.bitwise_count(removing)
+    return (adding | np.where(shrinks, replicas & ~removing, EMPTY)) & ~(isr & ~removing)
+
+
+def _complete_reassignment(rows: PartitionRows, targets: PartitionTargets) -> _Assignment:
+    """Drop the removing replicas once nobody is waited for."""
     isr = rows.isr if targets.isr is None else targets.isr
     replicas = rows.replicas if targets.replicas is None else targets.replicas
     removing = rows.removing if targets.removing is None else targets.removing
@@ -176,9 +182,8 @@ def _complete_reassignment(rows: PartitionRows, targets: PartitionTargets) -> _A
         return _Assignment(isr, replicas, removing, adding)
     remaining_isr, remaining = isr & ~removing, replicas & ~removing
     leaves_some = (removing == EMPTY) | ((remaining_isr != EMPTY) & (remaining != EMPTY))
-    grows = np.bitwise_count(adding) >= np.bitwise_count(removing)
-    completes = has_moving(adding, removing) & leaves_some & ((adding & ~remaining_isr) == EMPTY)
-    completes &= grows | ((remaining & ~remaining_isr) == EMPTY)
+    is_waiting = awaited_replicas(replicas, isr, removing, adding) != EMPTY
+    completes = has_moving(adding, removing) & leaves_some & ~is_waiting
     return _Assignment(
         isr=np.where(completes, remaining_isr, isr),
         replicas=np.where(completes, remaining, replicas),
@@ -201,7 +206,7 @@ def _elect(
     rows: PartitionRows, targets: PartitionTargets, target: _Assignment, elr: Masks, settings: RuleSettings
 ) -> _Election:
     """Elect among the in-sync replicas, or among the eligible ones where none is in sync."""
-    valid = np.where(target.isr != EMPTY, target.isr, elr) & targets.acceptable
+    valid = entitled_leaders(target.isr, elr) & targets.acceptable
     leader, first = rows.leader, lowest(valid & target.replicas)
     stays = (valid & bits(leader)) != EMPTY
     has_new = first >= 0
@@ -222,17 +227,27 @@ def _elect(
     return _Election(winner, has_moved, is_unclean, is_from_elr)
 
 
+def entitled_leaders(isr: Masks, elr: Masks) -> Masks:
+    """uint64[n]: who may lead and has all that was acknowledged: who is in sync; who is eligible where nobody is."""
+    return np.where(isr != EMPTY, isr, elr)
+
+
+def last_known_leaders(isr: Masks, elr: Masks, known: Masks, settings: RuleSettings) -> Masks:
+    """uint64[n]: the last leader where it is known and may lead again, as nobody is in sync or eligible."""
+    if not (settings.is_elr_enabled and settings.elects_last_known_leader):
+        return np.zeros_like(known)
+    is_alone = (isr == EMPTY) & (elr == EMPTY) & (np.bitwise_count(known) == 1)
+    return np.where(is_alone, known, EMPTY)
+
+
 def _last_resort(
     rows: PartitionRows, targets: PartitionTargets, target: _Assignment, elr: Masks, settings: RuleSettings
 ) -> Slots:
     """The leaders where nobody is in sync or eligible: the last known one, then, if allowed, any acceptable replica."""
     anyone = lowest(targets.acceptable & target.replicas)
     fallback = np.where(targets.election == ELECT_UNCLEAN, anyone, -1)
-    if not (settings.is_elr_enabled and settings.elects_last_known_leader):
-        return fallback
-    known = rows.last_known_elr
-    is_alone = (target.isr == EMPTY) & (elr == EMPTY) & (np.bitwise_count(known) == 1)
-    return np.where(is_alone & ((known & targets.acceptable) != EMPTY), lowest(known), fallback)
+    known = last_known_leaders(target.isr, elr, rows.last_known_elr, settings) & targets.acceptable
+    return np.where(known != EMPTY, lowest(known), fallback)
 
 
 def _elr_after(elr: Masks, election: _Election, settings: RuleSettings) -> Masks:

@@ -44,6 +44,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
+from quorate.controller.reads.replica_additions import LogAdditions
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.quorum.host import CommittedBatches, QuorumListener, SnapshotReader
@@ -217,6 +218,7 @@ def _node(
         limits=parts.api,
         config=parts.config,
         absences=LogAbsences(history),
+        additions=LogAdditions(history),
         access=parts.access.over(lambda: controller.stable),
         tls=parts.tls,
         audit=audit,

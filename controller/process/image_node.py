@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
@@ -23,6 +23,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
+from quorate.controller.reads.replica_additions import ReplicaAdditions
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, CheckpointInfo
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
 from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
@@ -32,9 +33,14 @@ from quorate.snapshots.image.image import MetadataImage
 
 #: No node: ids of nodes begin at 0.
 _NOBODY: Final = -1
+_PATIENCE_MS: Final = 600_000
 
 
-def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, absences: BrokerAbsences) -> Node:
+class ToldByLog(BrokerAbsences, ReplicaAdditions, Protocol):
+    """What the log that led to an image tells beside it."""
+
+
+def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, told: ToldByLog) -> Node:
     """A node that answers reads of an image that is no node's. What only settings know is as by default.
 
     ``leader_id``: of the image's epoch, by the log; None: not known.
@@ -62,9 +68,11 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, absenc
         search=PartitionSearch(config),
         broker_reports=no_broker_reports(controller),
         digests=StateDigests(nothing, DigestMemory(), Unpaced()),
-        limits=parts.api,
+        # Nobody else waits for these answers: each has all the time of whoever asks.
+        limits=replace(parts.api, read_timeout_ms=_PATIENCE_MS),
         config=config,
-        absences=absences,
+        absences=told,
+        additions=told,
     )
 
 

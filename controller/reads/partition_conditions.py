@@ -35,8 +35,14 @@ def is_offline(page: Page) -> Flags:
 def is_under_replicated(page: Page) -> Flags:
     """bool[PAGE_ROWS]: with a replica outside the ISR that is not only being added."""
     replicas = _first_slots(page.isr.dtype)[_replica_counts(page)]
-    has_missing: Flags = (replicas & ~(page.isr | page.adding)) != 0
+    has_missing: Flags = missing_replicas(replicas, page.isr, page.adding) != 0
     return has_missing
+
+
+def missing_replicas(replicas: NDArray[Any], isr: NDArray[Any], adding: NDArray[Any]) -> NDArray[Any]:
+    """uint[n], sets of slots: the replicas that are not in sync, and are not only being added."""
+    missing: NDArray[Any] = replicas & ~(isr | adding)
+    return missing
 
 
 def _replica_counts(page: Page) -> NDArray[np.uint8]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
 
 from quorate.controller.api.answers.status_models import StatusReason, Verdict
 from quorate.controller.api.resources import BrokerReply, PartitionCounts, QuorumReply, VoterReply
-
-#: A voter or broker that lags by more than this is worth a sentence: several seconds of a busy cluster's records.
-LAG_RECORDS_NOTABLE: Final = 10_000
+from quorate.controller.reads.voters import fit_voters, lags, majority_of
 
 
 def judge(
@@ -30,7 +27,7 @@ def judge(
             registered, by their ids.
     """
     reasons = [StatusReason(code="CONTROLLER_FAULT", message=fault, nodes=[quorum.observed_by]) for fault in faults]
-    reasons += [] if quorum.is_past else _voter_reasons(quorum.voters)
+    reasons += [] if quorum.is_past else voter_reasons(quorum.voters)
     reasons += [*_broker_reasons(brokers), *_unregistered_reasons(unregistered), *_partition_reasons(partitions)]
     verdict: Verdict = "degraded" if reasons else "healthy"
     if partitions.offline:
@@ -44,12 +41,12 @@ def judge(
     return verdict, reasons
 
 
-def _voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
+def voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
+    """Those that are about voters, by what the active one says of them."""
     reasons = []
     gone = [voter.node_id for voter in voters if voter.role == "unreachable"]
     if gone:
-        majority = len(voters) // 2 + 1
-        spare = len(voters) - len(gone) - majority
+        spare = len(fit_voters(voters)) - majority_of(voters)
         message = f"{_named('controller', gone)} unreachable: {max(spare, 0)} more may fail"
         reasons.append(StatusReason(code="CONTROLLERS_UNREACHABLE", message=message, nodes=gone))
     not_voting = [voter for voter in voters if voter.role == "non-voter"]
@@ -65,7 +62,7 @@ def _voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
             )
             reasons.append(StatusReason(code="CONTROLLERS_NOT_VOTING", message=message, nodes=[voter.node_id]))
     for voter in voters:
-        if (voter.lag_records or 0) > LAG_RECORDS_NOTABLE and voter.role != "unreachable":
+        if lags(voter.lag_records) and voter.role != "unreachable":
             message = f"controller {voter.node_id} lags {voter.lag_records} records behind"
             reasons.append(StatusReason(code="CONTROLLER_LAGS", message=message, nodes=[voter.node_id]))
     return reasons
@@ -82,7 +79,7 @@ def _broker_reasons(brokers: Sequence[BrokerReply]) -> list[StatusReason]:
         message = f"{_named('broker', leaving)} in controlled shutdown"
         reasons.append(StatusReason(code="BROKERS_LEAVING", message=message, nodes=leaving))
     for broker in brokers:
-        if (broker.lag_records or 0) > LAG_RECORDS_NOTABLE and broker.state != "fenced":
+        if lags(broker.lag_records) and broker.state != "fenced":
             message = f"broker {broker.id} lags {broker.lag_records} records behind"
             reasons.append(StatusReason(code="BROKER_LAGS", message=message, nodes=[broker.id]))
     return reasons

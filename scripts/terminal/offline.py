@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -18,9 +19,12 @@ from quorate.controller.http.routing import Call, Route
 from quorate.controller.permissions.rights import ALL_RIGHTS
 from quorate.controller.process.image_node import node_of
 from quorate.controller.reads.absences import Absences
+from quorate.controller.reads.additions import Additions, adding_changes
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
+from quorate.metadata_log.directory.reader import FileBatch
 from quorate.metadata_log.errors import ApiError, ErrorCode, StorageError
+from quorate.metadata_log.ids import Uuid
 from quorate.scripts.terminal.passed_over import load_image_and_say
 from quorate.snapshots.checkpoints.loading import batches_from_start
 from quorate.snapshots.checkpoints.moments import parse_moment
@@ -58,7 +62,7 @@ class FileAnswers:
             moment = None if self._at is None else parse_moment(self._at)
             image, _ = load_image_and_say(self._path, moment)
             leader_id = leader_in_files(self._path, image.provenance.epoch)
-            self._node = node_of(image, _cluster_id(self._path), leader_id, _FileAbsences(self._path))
+            self._node = node_of(image, _cluster_id(self._path), leader_id, _FileLog(self._path))
         return self._node
 
 
@@ -73,8 +77,8 @@ def _route_of(request: Request) -> tuple[Route, dict[str, str]]:
     raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-class _FileAbsences:
-    """``BrokerAbsences`` of files."""
+class _FileLog:
+    """``BrokerAbsences`` and ``ReplicaAdditions`` of files."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,13 +86,23 @@ class _FileAbsences:
     async def at(self, end_offset: int) -> Mapping[int, int]:
         absences = Absences()
         try:
-            for batch in batches_from_start(self._path)[1]:
-                if batch.header.base_offset >= end_offset:
-                    break
+            for batch in self._batches(end_offset):
                 absences.take_batches(batch.data, end_offset)
         except (ImageNotAvailable, StorageError):
             return {}  # the state came from a checkpoint, and no log that leads up to it is whole
         return absences.since_ms
+
+    async def of(self, topic_id: Uuid, partition: int, end_offset: int) -> Mapping[int, int]:
+        additions = Additions()
+        try:
+            for batch in self._batches(end_offset):
+                additions.take(adding_changes(batch.data, end_offset)[0])
+        except (ImageNotAvailable, StorageError):
+            return {}  # as above
+        return additions.since_ms(topic_id, partition, end_offset)
+
+    def _batches(self, end_offset: int) -> Iterator[FileBatch]:
+        return takewhile(lambda batch: batch.header.base_offset < end_offset, batches_from_start(self._path)[1])
 
 
 def _cluster_id(path: Path) -> str:

@@ -4,28 +4,34 @@ All errors are kinds of ``QuorateError``; what a controller refuses is an ``ApiE
 """
 
 from quorate.controller.api.answers.answer_models import (
-    CanStopReason,
     CanStopReply,
-    QuorumMargin,
     StopManner,
-    StopReasonCode,
     WhatIfEvent,
     WhatIfReply,
     WhatIfRequest,
     WhatIfStep,
 )
 from quorate.controller.api.answers.explain_models import (
-    AnsweredPartitions,
     CauseCode,
     ExplainedCause,
+    ExplainedController,
+    ExplainedReassignment,
     ExplainedRemedy,
     ExplainedSymptom,
     ExplainReply,
+    ReassignedReplica,
+    ReassignmentProgress,
     RemedyCode,
     RiskCode,
     SymptomCode,
 )
 from quorate.controller.api.answers.status_models import ReasonCode, StatusReason, StatusReply, Verdict
+from quorate.controller.api.answers.stop_models import (
+    AnsweredPartitions,
+    CanStopReason,
+    QuorumMargin,
+    StopReasonCode,
+)
 from quorate.controller.api.audit_models import (
     AuditLineReply,
     AuditReply,
@@ -351,6 +357,8 @@ __all__ = [
     "ExpireDelegationTokenResponse",
     "ExplainReply",
     "ExplainedCause",
+    "ExplainedController",
+    "ExplainedReassignment",
     "ExplainedRemedy",
     "ExplainedSymptom",
     "FeatureLoss",
@@ -395,6 +403,8 @@ __all__ = [
     "ReassignablePartitionResult",
     "ReassignableTopic",
     "ReassignableTopicResult",
+    "ReassignedReplica",
+    "ReassignmentProgress",
     "RefusalReply",
     "RefusalsReply",
     "Refused",

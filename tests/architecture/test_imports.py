@@ -88,6 +88,7 @@ SHELLS = {
     "quorate.controller.reads.answer_turns": "rehearses on a thread",
     "quorate.controller.reads.partition_counts": "counts on a thread",
     "quorate.controller.reads.broker_absences": "decodes the log off the loop, a piece at a time",
+    "quorate.controller.reads.replica_additions": "goes through the log off the loop, a piece at a time",
     "quorate.controller.reads.past": "replays old states on a thread",
     "quorate.controller.reads.state_counts": "counts on a thread",
     "quorate.metadata_log.local_sockets": "listens at a path",

@@ -36,6 +36,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
+from quorate.controller.reads.replica_additions import LogAdditions
 from quorate.metadata_log.checkpoints.checkpoint_files import (
     CheckpointId,
     CheckpointSurvey,
@@ -272,6 +273,7 @@ class Member:
             limits=limits,
             config=self.role.config,
             absences=LogAbsences(history),
+            additions=LogAdditions(history),
             access=access.over(lambda: self.controller.stable),
         )
         self.controller.on_stable = self._moved

@@ -7,22 +7,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, field_validator
 
-from quorate.controller.api.answers.explain_models import ANSWER_FORM, NAMED_MAX, AnsweredPartitions
 from quorate.controller.api.answers.status_models import StatusReply
+from quorate.controller.api.answers.stop_models import ANSWER_FORM, NAMED_MAX, CanStopReason, QuorumMargin
 from quorate.controller.api.models import HttpModel, PastViewParameters
 from quorate.controller.protocol.partitions import ReassignableTopic
 from quorate.controller.protocol.types import ITEMS_MAX, BrokerIdField, Text, UuidField
 
 StopManner = Literal["shutdown", "crash"]
-StopReasonCode = Literal[
-    "PARTITIONS_OFFLINE",
-    "PARTITIONS_UNDER_MIN_ISR",
-    "UNCLEAN_ELECTIONS",
-    "QUORUM_LOST",
-    "QUORUM_LOST_UNTIL_CAUGHT_UP",
-    "QUORUM_NOT_KNOWN",
-]
-
 WhatIfEvent = Literal["stop", "crash", "start", "lose-directory", "reassign", "catch-up"]
 
 #: Nodes that one question may be about.
@@ -69,35 +60,6 @@ class CanStopParameters(PastViewParameters):
     def _has_ids(cls, text: str) -> str:
         node_ids(text)
         return text
-
-
-class CanStopReason(HttpModel):
-    """One reason why not: something that would be worse than it is."""
-
-    code: StopReasonCode
-    """Stable: for programs."""
-    message: str
-    """A sentence for people."""
-    count: int
-    """Partitions, or controllers, that it is about."""
-    topics: list[AnsweredPartitions]
-    """The first partitions, by topic and number; empty where it is about controllers."""
-
-
-class QuorumMargin(HttpModel):
-    """The quorum without the controllers that are to be stopped."""
-
-    voters: int
-    majority: int
-    """Voters that must run for anything to be changed."""
-    left: list[int]
-    """Voters that would go on voting, and have what the active one has."""
-    may_fail_now: int
-    """Voters that may fail while all run that run now."""
-    may_fail_then: int
-    """... and once these have been stopped; negative: so many are missing."""
-    moves_leadership: bool
-    """Whether the active controller is among those that stop: an election, some tens of milliseconds."""
 
 
 class CanStopReply(HttpModel):

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from quorate.controller.api.answers.stop_models import (
+    ANSWER_FORM,
+    NAMED_MAX,
+    AnsweredPartitions,
+    CanStopReason,
+    QuorumMargin,
+)
 from quorate.controller.api.models import HttpModel, PastViewParameters
-from quorate.controller.api.resources import ElectionsReply
+from quorate.controller.api.resources import ElectionsReply, VoterReply
 from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 
 SymptomCode = Literal[
-    "PARTITIONS_OFFLINE", "PARTITIONS_UNDER_MIN_ISR", "PARTITIONS_UNDER_REPLICATED", "REASSIGNMENTS_OPEN"
+    "PARTITIONS_OFFLINE",
+    "PARTITIONS_UNDER_MIN_ISR",
+    "PARTITIONS_UNDER_REPLICATED",
+    "REASSIGNMENTS_OPEN",
+    "NO_ACTIVE_CONTROLLER",
+    "CONTROLLERS_UNREACHABLE",
+    "CONTROLLERS_NOT_VOTING",
+    "CONTROLLER_LAGS",
 ]
 CauseCode = Literal["BROKER_DOWN", "BROKER_LEAVING", "BROKER_UNKNOWN", "DIRECTORY_OFFLINE", "NOT_CAUGHT_UP"]
-RemedyCode = Literal["START_BROKER", "WAIT", "RESTORE_DIRECTORY", "REASSIGN", "ELECT_UNCLEANLY"]
+RemedyCode = Literal[
+    "START_BROKER",
+    "WAIT",
+    "RESTORE_DIRECTORY",
+    "REASSIGN",
+    "ELECT_UNCLEANLY",
+    "CANCEL_REASSIGNMENT",
+    "START_CONTROLLER",
+    "REJOIN_CONTROLLER",
+    "RECOVER_QUORUM",
+]
 RiskCode = Literal["NONE", "LAST_KNOWN_LEADER", "UNCLEAN"]
-
-#: Raised when a field or a code changes its meaning or goes; new ones may come without.
-ANSWER_FORM: Final = 1
-#: Partitions that an answer names at most.
-NAMED_MAX: Final = 10_000
-
-
-class AnsweredPartitions(HttpModel):
-    """Partitions of one topic."""
-
-    topic: str
-    partitions: list[int]
-    """Their numbers, ascending."""
+ReassignmentProgress = Literal["COPYING", "STALLED", "ENDING"]
 
 
 class ExplainParameters(PastViewParameters):
@@ -40,6 +52,8 @@ class ExplainParameters(PastViewParameters):
     """Only this one of them."""
     broker: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Only partitions with a replica on this broker."""
+    controller: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    """This controller, and no partition."""
     limit: int = Field(default=20, ge=0, le=NAMED_MAX)
     """Most partitions that each symptom names; counts are of all."""
 
@@ -47,8 +61,9 @@ class ExplainParameters(PastViewParameters):
     def _is_one_subject(self) -> Self:
         if self.partition is not None and not self.topic:
             raise ValueError("`partition` is a number in a topic: name the `topic`, too")
-        if self.broker is not None and self.topic:
-            raise ValueError("`broker` and `topic` exclude each other")
+        named = [name for name in ("topic", "broker", "controller") if getattr(self, name) not in ("", None)]
+        if len(named) > 1:
+            raise ValueError(f"`{named[0]}` and `{named[1]}` exclude each other")
         return self
 
 
@@ -67,7 +82,7 @@ class ExplainedCause(HttpModel):
 
 
 class ExplainedSymptom(HttpModel):
-    """One thing that is wrong."""
+    """One thing that is wrong. Of a controller: with no partition, topic or cause."""
 
     code: SymptomCode
     message: str
@@ -84,7 +99,11 @@ class ExplainedSymptom(HttpModel):
 
 
 class ExplainedRemedy(HttpModel):
-    """Something to do, and what it would bring if all before it in the list was done."""
+    """Something to do, and what it would bring if all before it in the list was done.
+
+    `ELECT_UNCLEANLY`, `CANCEL_REASSIGNMENT`, `REJOIN_CONTROLLER` and `RECOVER_QUORUM` are for what nothing before them
+    brings back; a reassignment is cancelled instead of all that.
+    """
 
     code: RemedyCode
     message: str
@@ -92,6 +111,7 @@ class ExplainedRemedy(HttpModel):
     command: str
     """What to type, where a command of Quorate does it; empty otherwise."""
     broker: int | None
+    controller: int | None = None
     led_again: int
     """Partitions without a leader that would have one at once."""
     replicas: int
@@ -101,6 +121,55 @@ class ExplainedRemedy(HttpModel):
     risk: RiskCode
     """`NONE`: nothing that was acknowledged is lost; `LAST_KNOWN_LEADER`: what the last leader had not flushed when it
     went down; `UNCLEAN`: what the new leader had not copied."""
+
+
+class ReassignedReplica(HttpModel):
+    """A replica of a partition that is being reassigned, among those that it is to have."""
+
+    broker: int
+    is_added: bool
+    """Whether it is new there."""
+    is_in_sync: bool
+    is_awaited: bool
+    """Whether the reassignment ends no earlier than it is in sync."""
+    cause: CauseCode | None
+    """Why it is not in sync; null where it is."""
+    since_ms: int | None
+    """When its broker came to be away or, where it is there, the replica to be added, in milliseconds since 1970; null
+    where it is in sync, and where the log that is left does not tell."""
+
+
+class ExplainedReassignment(HttpModel):
+    """A reassignment that is open, and what it waits for."""
+
+    progress: ReassignmentProgress
+    """`COPYING`: all that are awaited are there and copy; `STALLED`: it cannot end before something is done, for one of
+    them is not there, or there is no leader; `ENDING`: nobody is awaited, its leader's next change ends it."""
+    before: list[int]
+    """The replicas that cancelling it leaves."""
+    target: list[int]
+    """The replicas that it leaves when it ends, the preferred leader first."""
+    leader: int | None
+    """Whom the replicas copy from; null: there is none."""
+    since_ms: int | None
+    """When the first replica that is being added came to be so, in milliseconds since 1970; null where none is, and
+    where the log that is left does not tell."""
+    replicas: list[ReassignedReplica]
+    """Those of the target."""
+
+
+class ExplainedController(HttpModel):
+    """One controller, and what its loss would mean."""
+
+    node_id: int
+    is_voter: bool
+    """Whether it belongs to the quorum; one that does not is registered only, and nothing waits for it."""
+    voter: VoterReply | None
+    """What the quorum knows of it; null where it does not belong to it."""
+    quorum: QuorumMargin | None
+    """The quorum with and without it; null where it does not belong to it."""
+    if_lost: list[CanStopReason]
+    """What would be worse without it, as `can-stop` says; none: a majority goes on."""
 
 
 class ExplainReply(HttpModel):
@@ -117,3 +186,7 @@ class ExplainReply(HttpModel):
     """The gravest first; none where all is well."""
     remedies: list[ExplainedRemedy]
     """In the order in which they bring most."""
+    reassignment: ExplainedReassignment | None = None
+    """Of one partition that is being reassigned."""
+    controller: ExplainedController | None = None
+    """Where one was asked about."""

@@ -77,4 +77,4 @@ class StatusReply(HttpModel):
     """What the API of the controller that answers goes without; nothing, where an old state is asked for."""
     explanation: ExplainReply | None = None
     """What is wrong with partitions, why, and what to do, as of `/v1/answers/explain`, with no partition named; null
-    where it was not asked for, or no partition has anything."""
+    where it was not asked for, or no partition has anything, or so many ask that its turn did not come in time."""

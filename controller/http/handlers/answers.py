@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from quorate.controller.answers import can_stop, quorum_margin
-from quorate.controller.answers.explain import explain, subject_rows
+from quorate.controller.answers import can_stop, explain_controller, quorum_margin
+from quorate.controller.answers.election_costs import elections_of
+from quorate.controller.answers.subjects import AskedPartitions, Moments, explain_subject
 from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answers.answer_models import (
     CanStopParameters,
-    CanStopReason,
     CanStopReply,
-    QuorumMargin,
     WhatIfReply,
     WhatIfRequest,
     node_ids,
 )
 from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
 from quorate.controller.api.answers.status_models import StatusParameters
+from quorate.controller.api.answers.stop_models import CanStopReason, QuorumMargin
 from quorate.controller.api.models import Nothing, PastViewParameters
-from quorate.controller.api.resources import ElectionsReply
+from quorate.controller.api.resources import QuorumReply
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.http.handlers.common import get_status, observe_quorum
+from quorate.controller.http.ports import Node
 from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call
 from quorate.controller.reads.answer_turns import Check
@@ -79,28 +78,43 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
         await get_status(replace(call, node=node_at(node, state, leader_id)), StatusParameters(), Nothing())
         for state in (image, rehearsal.image)
     ]
-    elected = rehearsal.elected
-    elections = ElectionsReply(
-        from_eligible=elected.from_eligible,
-        last_known=elected.last_known,
-        unclean=elected.unclean - elected.last_known,
-    )
     return WhatIfReply(
         state_offset=image.provenance.end_offset,
         state_time_ms=image.provenance.log_time_ms,
         before=before,
-        after=after.model_copy(update={"elections": elections}),
+        after=after.model_copy(update={"elections": elections_of(rehearsal.elected)}),
     )
 
 
 async def explained(call: Call, parameters: ExplainParameters, body: Nothing) -> ExplainReply:
-    image, config = call.node.controller.stable, call.node.config
-    since_ms = await call.node.absences.at(image.provenance.end_offset)
-    return await asyncio.to_thread(_explanation, image, config, parameters, since_ms)
+    node, image = call.node, call.node.controller.stable
+    if parameters.controller is not None:
+        return _of_controller(image, observe_quorum(node), parameters.controller)
+    subject = AskedPartitions(parameters.topic, parameters.partition, parameters.broker)
+    work = partial(_of_partitions, image, node.config, subject, parameters.limit, await _moments(node, image, subject))
+    return await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
 
 
-def _explanation(
-    image: MetadataImage, config: ControllerConfig, parameters: ExplainParameters, since_ms: Mapping[int, int]
+def _of_controller(image: MetadataImage, quorum: QuorumReply, node_id: int) -> ExplainReply:
+    found = explain_controller.explain_controller(quorum, image.cluster.controllers, node_id)
+    return ExplainReply(
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        partitions=0,
+        symptoms=explain_controller.symptoms_of(quorum, found.voter),
+        remedies=list(explain_controller.remedies_of(quorum, found.voter)),
+        controller=found,
+    )
+
+
+async def _moments(node: Node, image: MetadataImage, subject: AskedPartitions) -> Moments:
+    end_offset = image.provenance.end_offset
+    absent_ms = await node.absences.at(end_offset)
+    moving = subject.reassigned(image)
+    return Moments(absent_ms) if moving is None else Moments(absent_ms, await node.additions.of(*moving, end_offset))
+
+
+def _of_partitions(
+    image: MetadataImage, config: ControllerConfig, subject: AskedPartitions, limit: int, moments: Moments, check: Check
 ) -> ExplainReply:
-    rows = subject_rows(image, parameters.topic, parameters.partition, parameters.broker)
-    return explain(image, config, rows, parameters.limit, since_ms)
+    return explain_subject(image, config, subject, limit, moments, check)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from quorate.controller.answers.explain import explain
+from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.api.answers.status_models import Protection, StatusParameters, StatusReply
 from quorate.controller.api.columns import (
     AlterPartitionColumnsRequest,
@@ -20,7 +21,14 @@ from quorate.controller.api.models import (
     PastViewParameters,
     ReadParameters,
 )
-from quorate.controller.api.resources import BrokerReply, BrokersReply, ClusterReply, DigestReply, QuorumReply
+from quorate.controller.api.resources import (
+    BrokerReply,
+    BrokersReply,
+    ClusterReply,
+    DigestReply,
+    QuorumReply,
+    StatesReply,
+)
 from quorate.controller.http.handlers.views import (
     broker_replies,
     broker_reply,
@@ -39,8 +47,11 @@ from quorate.controller.protocol import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from quorate.controller.reads.answer_turns import Check
+from quorate.controller.reads.partition_counts import Counted
 from quorate.controller.reads.verdict import judge
 from quorate.controller.topics.reassignments import list_partition_reassignments
+from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from quorate.snapshots.digest import DIGEST_FORM
 from quorate.snapshots.image.image import MetadataImage
 
@@ -76,14 +87,18 @@ def unprotected_by(node: Node) -> list[Protection]:
 async def get_status(call: Call, parameters: StatusParameters, body: Nothing) -> StatusReply:
     node = call.node
     image = node.controller.stable
-    counted = await node.counts.count(image)
+    status = status_reply(node, await node.counts.count(image), await node.states.count(image))
+    if parameters.explain and any(reason.partitions for reason in status.reasons):
+        return status.model_copy(update={"explanation": await _explanation_in_time(call, image)})
+    return status
+
+
+def status_reply(node: Node, counted: Counted, states: StatesReply) -> StatusReply:
+    """The cluster as the node sees it, with what was counted in its state."""
+    image = node.controller.stable
     quorum = observe_quorum(node)
     brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark)
     verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults(), counted.unregistered)
-    explanation = None
-    if parameters.explain and any(reason.partitions for reason in reasons):
-        since_ms = await node.absences.at(image.provenance.end_offset)
-        explanation = await asyncio.to_thread(explain, image, node.config, image.partitions.all_rows(), 0, since_ms)
     return StatusReply(
         verdict=verdict,
         reasons=reasons,
@@ -93,12 +108,33 @@ async def get_status(call: Call, parameters: StatusParameters, body: Nothing) ->
         topics=len(image.topics),
         partitions=counted.counts,
         offline_partitions=counted.offline,
-        states=await node.states.count(image),
+        states=states,
         elections=elections_reply(node.controller.head_watch.counts),
         unsupported=unsupported_entities(image, node.access),
         unprotected_by=[] if quorum.is_past else unprotected_by(node),
-        explanation=explanation,
     )
+
+
+async def _explanation_in_time(call: Call, image: MetadataImage) -> ExplainReply | None:
+    """The things that are wrong with partitions; None where its turn does not come in time: the rest is worth more.
+
+    Half of the time is left for the answer's way.
+    """
+    node, limit_ms = call.node, call.timeout_ms / 2
+    absent_ms = await node.absences.at(image.provenance.end_offset)
+
+    def work(check: Check) -> ExplainReply:
+        return explain(image, node.config, image.partitions.all_rows(), 0, absent_ms, check)
+
+    try:
+        async with asyncio.timeout(limit_ms / 1000):
+            return await node.turns.answer(call.rights.bounded_principal, limit_ms, work)
+    except (TimeoutError, Overloaded):
+        return None
+    except ApiError as error:
+        if error.code is ErrorCode.REQUEST_TIMED_OUT:
+            return None
+        raise
 
 
 async def get_cluster(call: Call, parameters: PastViewParameters, body: Nothing) -> ClusterReply:

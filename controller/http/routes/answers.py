@@ -28,7 +28,7 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
     route(
         "GET",
         "/v1/answers/explain",
-        "The things that are wrong with partitions, which brokers explain them, and what could be done about it",
+        "The things that are wrong with partitions or a controller, what explains them, and what to do about it",
         answers.explained,
         tag="answers",
         permission=OnCluster("DESCRIBE"),
@@ -36,7 +36,7 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
         body=Nothing,
         reply=ExplainReply,
         serving=Serving.VIEW,
-        errors=(404,),
+        errors=(400, 404),
     ),
     route(
         "POST",

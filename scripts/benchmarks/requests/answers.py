@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.controller.answers.can_stop import reasons_against, stop_brokers
 from quorate.controller.api.answers.answer_models import StopManner
-from quorate.controller.api.answers.explain_models import NAMED_MAX
+from quorate.controller.api.answers.stop_models import NAMED_MAX
 from quorate.controller.process.settings_parts import default_parts
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.large_cluster import BROKERS, PARTITIONS_PER_TOPIC, large_image

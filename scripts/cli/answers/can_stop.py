@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from quorate.controller.api.answers.answer_models import ID_MAX, NODES_MAX, CanStopReply, StopManner
-from quorate.controller.api.answers.explain_models import NAMED_MAX
+from quorate.controller.api.answers.stop_models import NAMED_MAX
 from quorate.controller.client.client import ControllerClient
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson

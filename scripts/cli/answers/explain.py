@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +19,9 @@ def explain(
     subject: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[broker ID | topic NAME | partition TOPIC-NUMBER]",
-            help="Without it: the whole cluster.",
+            metavar="[SUBJECT]",
+            help="broker ID, topic NAME, partition TOPIC-NUMBER, reassignment TOPIC-NUMBER or controller ID; "
+            "without it: the whole cluster.",
             show_default=False,
         ),
     ] = None,
@@ -29,29 +31,42 @@ def explain(
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
-    """Tell what is wrong with partitions, which brokers explain it, and what to do.
+    """Tell what is wrong with partitions or a controller, what explains it, and what to do.
 
     What a remedy would bring is tried on a copy of the state: which partitions would be led again, and what is lost.
-    Exit code 0: nothing is wrong; 1: something is.
+    Of a reassignment: who is in sync, whom it waits for and since when, and what holds it up. Of a controller, which
+    only running ones can tell: how it is, and what its loss would mean for the quorum.
+    Exit code 0: nothing is wrong; 1: something is. A reassignment that is open counts as something.
 
-    Example: quorate explain partition orders-17
+    Examples:
+
+      quorate explain partition orders-17
+
+      quorate explain controller 2
     """
-    wanted = _wanted(subject or [])
+    kind, wanted = _wanted(subject or [])
     reply = ask(controllers, secret_file, lambda client: client.answers.explain(**wanted), path=from_path, at=at)
-    show(reply, explanation_lines(reply), as_json=as_json)
+    lines = explanation_lines(reply)
+    if kind == "reassignment" and reply.reassignment is None:
+        lines = chain([f"{wanted['topic']}-{wanted['partition']} is not being reassigned."], lines)
+    show(reply, lines, as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if reply.symptoms else exit_codes.DONE)
 
 
-def _wanted(subject: list[str]) -> dict[str, Any]:
+def _wanted(subject: list[str]) -> tuple[str, dict[str, Any]]:
+    """The kind of thing, and the client's parameters for it."""
     match subject:
         case []:
-            return {}
-        case ["broker", text] if len(ids := broker_ids(text, "SUBJECT")) == 1:
-            return {"broker": ids[0]}
+            return "cluster", {}
+        case [("broker" | "controller") as kind, text] if len(ids := broker_ids(text, "SUBJECT")) == 1:
+            return kind, {kind: ids[0]}
         case ["topic", name]:
-            return {"topic": sendable(name)}
-        case ["partition", text]:
+            return "topic", {"topic": sendable(name)}
+        case [("partition" | "reassignment") as kind, text]:
             ((topic, number),) = topic_partitions([text])
-            return {"topic": sendable(topic), "partition": number}
+            return kind, {"topic": sendable(topic), "partition": number}
     said = " ".join(subject)[:80]
-    raise typer.BadParameter(f"{said!r} cannot be explained: say broker 13, topic orders, or partition orders-3")
+    raise typer.BadParameter(
+        f"{said!r} cannot be explained: say broker 13, topic orders, partition orders-3, reassignment orders-3 or "
+        "controller 2"
+    )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shlex
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quorate.controller.api.headers import TIMEOUT_MS
+from quorate.controller.reads.answer_turns import ANSWERS_MAX
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import alone, terminal
 from tests.integration.http_stage import Bad, stage
@@ -17,6 +22,9 @@ EXPLAIN = "/v1/answers/explain"
 BAD = [
     Bad("number without topic", "GET", f"{EXPLAIN}?partition=3", None, 400, "INVALID_REQUEST", "name the `topic`"),
     Bad("two subjects", "GET", f"{EXPLAIN}?broker=3&topic=t", None, 400, "INVALID_REQUEST", "exclude each other"),
+    Bad("two others", "GET", f"{EXPLAIN}?broker=3&controller=1", None, 400, "INVALID_REQUEST", "exclude each other"),
+    Bad("no controller", "GET", f"{EXPLAIN}?controller=7", None, 400, "INVALID_REQUEST", "no controller 7 is a voter"),
+    Bad("old controller", "GET", f"{EXPLAIN}?controller=1&at=3", None, 400, "INVALID_REQUEST", "no log or checkpoint"),
     Bad("no such topic", "GET", f"{EXPLAIN}?topic=t", None, 404, "UNKNOWN_TOPIC_OR_PARTITION", "there is no topic 't'"),
     Bad("no such broker", "GET", f"{EXPLAIN}?broker=3", None, 404, "BROKER_ID_NOT_REGISTERED", "none has replicas"),
 ]
@@ -64,8 +72,12 @@ async def test_one_topic_and_one_partition_are_explained_by_themselves() -> None
 
 
 @pytest.mark.parametrize(
-    "subject", [["planet", "mars"], ["broker"], ["broker", "13-14"], ["partition", "orders"], ["topic", "a", "b"]]
-)
+    "subject",
+    [
+        ["planet", "mars"], ["broker"], ["broker", "13-14"], ["partition", "orders"], ["topic", "a", "b"],
+        ["controller", "x"], ["reassignment", "orders"],
+    ],
+)  # fmt: skip
 async def test_what_cannot_be_explained_is_a_mistake_in_use(subject: list[str]) -> None:
     assert (await alone("explain", *subject, "--from", M2)).code == exit_codes.USAGE
 
@@ -121,3 +133,74 @@ async def test_wrong_subject_is_refused_with_the_rule(bad: Bad) -> None:
 
     assert (status, reply["error"]) == (bad.status, bad.error)
     assert bad.says in reply["message"]
+
+
+async def test_controller_is_explained_with_what_its_loss_would_mean() -> None:
+    async with terminal({11: "a"}) as user:
+        user.stage.members[1].soft.lost.add(3)
+
+        gone = await user.run("explain", "controller", "3")
+        assert gone.code == exit_codes.REFUSED
+        assert gone.out.startswith(
+            "controller 3 is unreachable, heard of 5 ms ago\n    without it 2 voters of 3 would be"
+        )
+        assert "\ncontroller 3 is unreachable: 0 more may fail  [CONTROLLERS_UNREACHABLE]\n" in gone.out
+        assert "   1. start controller 3: it goes on where it was  [START_CONTROLLER, risk NONE]\n" in gone.out
+        assert gone.out.endswith("      quorate recover rejoin --node-id 3\n")
+
+        needed = await user.run("explain", "controller", "2", "--json")
+        found = json.loads(needed.out)
+        assert (needed.code, found["symptoms"]) == (exit_codes.DONE, [])
+        assert [one["code"] for one in found["controller"]["if_lost"]] == ["QUORUM_LOST"]
+        assert found["controller"]["quorum"]["may_fail_then"] == -1
+
+
+async def test_stalled_reassignment_names_whom_it_waits_for_and_its_command_cancels_it(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    moved = {"topic": "orders", "partition": 0, "replicas": [11, 13]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [moved]}), encoding="utf-8")
+    async with terminal({11: "a", 12: "b", 13: "c"}) as user:
+        await user.run("topics", "create", "orders", "--replica-assignment", "11:12")
+        assert (await user.run("reassign", "apply", str(plan))).code == exit_codes.DONE
+        copying = await user.run("explain", "reassignment", "orders-0")
+        assert copying.out.startswith("the reassignment goes from 11, 12 to 11, 13 since 20")
+        assert "[COPYING]\n" in copying.out
+        await user.run("brokers", "unregister", "13", "--force", "--yes")
+        user.epochs = {11: user.epochs[11], 12: user.epochs[12]}
+
+        found = json.loads((await user.run("explain", "reassignment", "orders-0", "--json")).out)
+        (awaited,) = [one for one in found["reassignment"]["replicas"] if one["is_awaited"]]
+        assert (found["reassignment"]["progress"], awaited["broker"]) == ("STALLED", 13)
+        steps = [json.loads(line) for line in (await user.run("history", "broker", "13", "--json")).out.splitlines()]
+        assert (awaited["cause"], awaited["since_ms"]) == ("BROKER_UNKNOWN", steps[-1]["time_ms"])
+        cancel = found["remedies"][-1]
+        assert cancel["code"] == "CANCEL_REASSIGNMENT"
+        plan.write_text(shlex.split(cancel["command"])[2], encoding="utf-8")
+        assert (await user.run("reassign", "cancel", str(plan), "--yes")).code == exit_codes.DONE
+        done = await user.run("explain", "reassignment", "orders-0")
+        assert (done.code, done.out.splitlines()[0]) == (exit_codes.DONE, "orders-0 is not being reassigned.")
+
+
+async def test_explanation_takes_its_turn_and_status_goes_without_one_when_too_many_wait() -> None:
+    """Sixteen answers are under way: one more is refused, of the controller that is asked and of no other kind."""
+    async with terminal({11: "a"}) as user:
+        await user.run("topics", "create", "lost", "--replica-assignment", "11")
+        await user.run("brokers", "unregister", "11", "--force", "--yes")
+        may_end = threading.Event()
+        turns = user.stage.members[1].node.turns
+        line = [asyncio.create_task(turns.answer(None, 60_000, lambda _: may_end.wait(60))) for _ in range(ANSWERS_MAX)]
+        await asyncio.sleep(0)
+        try:
+            refused, reply, _ = await user.stage.ask(1, "GET", EXPLAIN)
+            assert (refused, reply["error"]) == (429, "THROTTLING_QUOTA_EXCEEDED")
+            assert (await user.stage.ask(1, "GET", f"{EXPLAIN}?controller=2"))[0] == 200
+            answered, status, _ = await user.stage.ask(1, "GET", "/v1/status?explain=true")
+            assert (answered, status["partitions"]["offline"], status["explanation"]) == (200, 1, None)
+            line.pop().cancel()  # there is room, and the turn does not come in time
+            hurry = {"headers": {TIMEOUT_MS: "400"}}
+            answered, status, _ = await user.stage.ask(1, "GET", "/v1/status?explain=true", **hurry)
+            assert (answered, status["explanation"]) == (200, None)
+        finally:
+            may_end.set()
+            await asyncio.gather(*line)
+        assert (await user.stage.ask(1, "GET", "/v1/status?explain=true"))[1]["explanation"]["symptoms"]

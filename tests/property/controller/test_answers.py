@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorate.controller.answers.can_stop import stop_brokers
-from quorate.controller.answers.explain import explain, subject_rows
+from quorate.controller.answers.explain import explain
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.rehearsal import Rehearsal
+from quorate.controller.answers.subjects import AskedPartitions
 from quorate.controller.api.answers.answer_models import StopManner
 from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -156,7 +157,7 @@ def test_remedies_bring_what_they_say_when_they_are_carried_out_in_their_order(s
 
 async def _remedied(state: RandomState) -> None:
     real = RealController(state.records)
-    found = explain(real.image, CONFIG, subject_rows(real.image), 0, {})
+    found = explain(real.image, CONFIG, AskedPartitions().rows(real.image), 0, {})
     assert {one.code: one.partitions for one in found.symptoms} == _symptoms(real.image)
     for symptom in found.symptoms:
         causes = {(one.code, one.broker): one.partitions for one in symptom.causes}
@@ -191,13 +192,20 @@ def _missed(image: MetadataImage, code: str) -> dict[tuple[str, int], int]:
         missed: set[int] = set()
         is_under = len(partition.isr) < min_isr(image, topic, partition)
         if code == "PARTITIONS_OFFLINE" and partition.leader == -1:
-            missed = {*partition.isr, *partition.elr} or {*partition.last_known_elr} or {*partition.replicas}
+            missed = {*partition.isr} or {*partition.elr} or {*partition.last_known_elr} or {*partition.replicas}
         elif code == "REASSIGNMENTS_OPEN" and partition.is_reassigning:
-            missed = {*partition.adding_replicas} - {*partition.isr}
+            missed = _awaited(partition)
         elif code == "PARTITIONS_UNDER_REPLICATED" or (code == "PARTITIONS_UNDER_MIN_ISR" and is_under):
             missed = _out(partition) - {*partition.adding_replicas}
         counts.update((_why(image, partition, broker), broker) for broker in missed)
     return dict(counts)
+
+
+def _awaited(partition: Partition) -> set[int]:
+    """The replicas without which it does not end: those that come, and all that stay where fewer come than go."""
+    come, go = {*partition.adding_replicas}, {*partition.removing_replicas}
+    needed = come if len(come) >= len(go) else {*partition.replicas} - go
+    return needed - {*partition.isr}
 
 
 def _why(image: MetadataImage, partition: Partition, broker_id: int) -> str:

@@ -144,6 +144,16 @@ def test_verdict_names_brokers_that_are_not_registered_and_hold_replicas(held: d
     assert judge(quorum(), [broker(11)], COUNTS, [], held) == ("degraded", [reason])
 
 
+@pytest.mark.parametrize(("third", "lag"), [("non-voter", 0), ("standby", 20_000)])
+def test_voter_that_does_not_vote_or_lags_is_none_that_may_fail_besides(third: VoterRole, lag: int) -> None:
+    """As `can-stop` counts them: three of five are needed, and three are fit."""
+    others = [voter(4, "standby"), voter(5, "standby")]
+    _, reasons = judge(
+        quorum(voter(1, "active"), voter(2, "unreachable"), voter(3, third, lag), *others), [], COUNTS, []
+    )
+    assert reasons[0].message == "controller 2 is unreachable: 0 more may fail"
+
+
 def test_verdict_gives_the_gravest_reason_first() -> None:
     counts = PartitionCounts(total=9, offline=1, under_replicated=2)
     verdict, reasons = judge(quorum(active_id=None), [broker(11, "fenced")], counts, ["the disk is slow"])
