@@ -37,7 +37,7 @@ _PATIENCE_MS: Final = 600_000
 
 
 class ToldByLog(BrokerAbsences, ReplicaAdditions, Protocol):
-    """What the log that led to an image tells beside it."""
+    """The log that led to an image: it tells what no state holds."""
 
 
 def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, told: ToldByLog) -> Node:

@@ -250,7 +250,7 @@ class Member:
             quorum,
             Machine(LoopScheduler(faults), faults, DrawnNumbers(node_id), lambda: next(ids).to_bytes(16, "big")),
         )
-        self.soft = SoftState(self)
+        self.soft, self.url = SoftState(self), ""
         self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
         self.writing = HeldWriting(self)
         log = (self.log, lambda: quorum.committed, lambda: self.controller.is_active)
@@ -277,7 +277,6 @@ class Member:
             access=access.over(lambda: self.controller.stable),
         )
         self.controller.on_stable = self._moved
-        self.url = ""
         self._server: HttpServer | None = None
 
     def _moved(self) -> None:
