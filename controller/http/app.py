@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.client.connection import make_session
 from quorate.controller.connections.bodies import Bodies
+from quorate.controller.connections.body_turns import BodyTurns
 from quorate.controller.connections.framework_connection import connection_of
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
@@ -22,11 +22,11 @@ from quorate.controller.http.answers import challenge_headers, is_refusal, node_
 from quorate.controller.http.callers import CALLER, STANDING, claims_of, origin_of
 from quorate.controller.http.dispatch import (
     BODIES_KEY,
-    DECODING_KEY,
     LINE_KEY,
     NODE_KEY,
     REQUEST_ID,
     SESSION_KEY,
+    TURNS_KEY,
     make_handler,
 )
 from quorate.controller.http.failures import failure_answer
@@ -64,7 +64,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     )
     app[NODE_KEY] = node
     app[BODIES_KEY] = _bodies(node)
-    app[DECODING_KEY] = asyncio.Lock()
+    app[TURNS_KEY] = BodyTurns()
     app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
     app[DOCUMENT_KEY] = Document(routes)
     app[_WRONG_TOKENS_KEY] = WrongTokens(node.controller.scheduler.monotonic_ms)

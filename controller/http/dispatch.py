@@ -19,6 +19,7 @@ from quorate.controller.api.content import MSGPACK, body_media, decode_body, dec
 from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from quorate.controller.connections.bodies import Bodies, HeldBody
+from quorate.controller.connections.body_turns import BodyTurns, bytes_at_once
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.http.callers import CALLER, STANDING, origin_of, rights_here
 from quorate.controller.http.forward_line import ForwardLine
@@ -42,8 +43,7 @@ REQUEST_ID: Final = ContextVar("request_id", default="")
 SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
 LINE_KEY: Final = web.AppKey("line", ForwardLine)
 BODIES_KEY: Final = web.AppKey("bodies", Bodies)
-#: Held while a large body is decoded, until the loop has turned: however many come, sockets are read between two.
-DECODING_KEY: Final = web.AppKey("decoding", asyncio.Lock)
+TURNS_KEY: Final = web.AppKey("turns", BodyTurns)
 
 #: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
 _GRACE_MS: Final = 500.0
@@ -52,9 +52,8 @@ _VIEW_MS: Final = 500.0
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
-#: Bytes of a body that takes no turn of the loop for itself to decode: half a millisecond or so. It is all that is
-#: taken from whoever has not shown who it is.
-BODY_BYTES_AT_ONCE: Final = 65_536
+#: Bytes of the largest body that is taken from whoever has not shown who it is.
+STRANGERS_BODY_BYTES_MAX: Final = 65_536
 
 #: Status of an answer to a request of whose items some were refused.
 SOME_FAILED: Final = 207
@@ -73,7 +72,8 @@ def make_handler(route: Route) -> _Handler:
             return await _answer_raw(route, node, parameters, request)
         timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         media = body_media(request, route.media) if route.has_body else route.media[0]
-        with request.app[BODIES_KEY].held(node.access.owner_of_body(caller)) as room:
+        owner = node.access.owner_of_body(caller)
+        with request.app[BODIES_KEY].held(owner) as room:
             if route.has_body and not _passes_on(route, parameters, node):
                 route.permission.check_caller(node.access.rights(caller))
             body = await _read(route, request, node, caller, room)
@@ -81,7 +81,7 @@ def make_handler(route: Route) -> _Handler:
             forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
             if forwarded is not None:
                 return forwarded
-            model = await _decode(route, request, body, media)
+            model = await _decode(route, request, body, media, owner)
             rights = node.access.rights(caller)
             ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
             reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
@@ -111,16 +111,13 @@ def _note_read(route: Route, node: Node) -> None:
         node.reads.note(route.method, route.path, origin_of(caller, REQUEST_ID.get()))
 
 
-async def _decode(route: Route, request: web.Request, body: bytes, media: str) -> BaseModel:
+async def _decode(route: Route, request: web.Request, body: bytes, media: str, owner: str | None) -> BaseModel:
     if not route.has_body:
         return Nothing()
-    if len(body) <= BODY_BYTES_AT_ONCE:
+    if len(body) <= bytes_at_once(owner):
         return decode_body(route.body, body, media)
-    async with request.app[DECODING_KEY]:
-        try:
-            return decode_body(route.body, body, media)
-        finally:
-            await asyncio.sleep(0)
+    async with request.app[TURNS_KEY].turn(owner):
+        return decode_body(route.body, body, media)
 
 
 def _check_sealed(caller: Caller, body: bytes) -> None:
@@ -134,7 +131,7 @@ async def _read(route: Route, request: web.Request, node: Node, caller: Caller, 
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
     most = route.body_bytes_max(node.limits.body_bytes_max)
-    most = most if caller.is_proved else min(most, BODY_BYTES_AT_ONCE)
+    most = most if caller.is_proved else min(most, STRANGERS_BODY_BYTES_MAX)
     work = read_body(request, most, room.grow)
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 

@@ -24,6 +24,7 @@ from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
 from quorate.controller.connections.bodies import Bodies
+from quorate.controller.connections.body_turns import bytes_at_once
 from quorate.controller.connections.framework_connection import HEAD_END
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
 from quorate.controller.connections.places import NoPlace
@@ -44,9 +45,8 @@ from quorate.controller.quotas.connections import ConnectionRates
 from quorate.metadata_log.errors import ApiError, Overloaded
 from quorate.metadata_log.peer_certificates import PeerCertificate
 
-#: Bytes of a request up to its body, and of the body: above them the framework takes it, piece by piece.
+#: Bytes of a request up to its body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
-_BODY_BYTES_MAX: Final = 65_536
 _NUMBER_DIGITS_MAX: Final = 7
 
 
@@ -326,7 +326,7 @@ class ExpressConnection(asyncio.Protocol):
                 return True
         self._head_data, self._head, self._repeated = head_data, head, None
         route = head.route
-        bytes_max = min(_BODY_BYTES_MAX, route.body_bytes_max(lane.node.limits.body_bytes_max))
+        bytes_max = min(bytes_at_once(head.owner_of_body), route.body_bytes_max(lane.node.limits.body_bytes_max))
         if len(body) != head.body_bytes or len(body) > bytes_max:
             return False
         try:

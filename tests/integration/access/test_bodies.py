@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from quorate.controller.connections.body_turns import bytes_at_once
 from quorate.controller.identity.bearer_tokens import token_line
 from tests.default_parts import node_limits
 from tests.integration.access.test_permissions import access_of, bearer, token
-from tests.integration.http.test_express import TOPICS, Client, new_topics, request
+from tests.integration.http.test_express import TOPICS, Client, in_lane, new_topics, request
 from tests.integration.http.test_strangers import LIVEZ
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
@@ -96,7 +97,7 @@ async def test_small_bodies_that_wait_for_their_answers_are_counted_too(tmp_path
     async with guarded(tmp_path) as on:
         on.session.headers.update(bearer(ROOT))
         await on.register(1, 11)
-        names = [f"{'t' * 220}{number}" for number in range(16)]
+        wanted = [[f"{'t' * 240}-{client}-{number}" for number in range(6)] for client in range(5)]
         line = f"Authorization: {bearer(EVE)['Authorization']}"
         granted = {
             "resource_type": "CLUSTER",
@@ -106,16 +107,21 @@ async def test_small_bodies_that_wait_for_their_answers_are_counted_too(tmp_path
         }
         reply = await on.ask(1, "POST", "/v1/acls", {"creations": [{**granted, "permission_type": "ALLOW"}]})
         assert reply[0] == 200, reply
-        waiting, beyond = await Client.open(on), await Client.open(on)
+        before = in_lane(on)
+        *waiting, beyond = [await Client.open(on) for _ in wanted]
         on.quorum.is_held = True
-        await waiting.write(request(TOPICS, new_topics(*names, validate_only=False), line))
-        await beyond.write(request(TOPICS, new_topics(*names), line))
+        for client, names in zip((*waiting, beyond), wanted, strict=True):
+            asked = request(TOPICS, new_topics(*names, validate_only=False), line)
+            assert len(asked.partition(b"\r\n\r\n")[2]) < bytes_at_once(EVE)
+            await client.write(asked)
+        assert in_lane(on) == before + len(waiting)
         assert (await beyond.read())[0] == 429
         on.quorum.is_held = False
         on.quorum.commit()
-        assert (await waiting.read())[0] == 200
+        for client in waiting:
+            assert (await client.read())[0] == 200
         later = await Client.open(on)
         await later.write(request(TOPICS, new_topics("b"), line))
         assert (await later.read())[0] == 200
-        for client in (waiting, beyond, later):
+        for client in (*waiting, beyond, later):
             client.close()

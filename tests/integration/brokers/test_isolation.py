@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AbstractAsyncContextManager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quorate.controller.api.content import decode_body
+from quorate.controller.connections.body_turns import bytes_at_once
 from quorate.controller.engine.interfaces import DecidedWrite
-from quorate.controller.http import dispatch
+from quorate.controller.http import dispatch, express
 from quorate.controller.http.express import ExpressConnection
+from quorate.controller.identity.bearer_tokens import token_line
+from tests.integration.access.test_permissions import access_of, bearer, token
 from tests.integration.http.test_express import HEARTBEAT, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import eventually
@@ -102,8 +107,14 @@ async def test_no_change_is_decided_between_a_heartbeat_and_its_answer(monkeypat
     assert max(decisions.waited) == 0
 
 
-async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So the sockets are read, and heartbeats answered, between two of them, however many have come."""
+@pytest.mark.parametrize("principal", [None, "User:eve", "nobody"])
+async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, principal: str | None
+) -> None:
+    """So the sockets are read, and heartbeats answered, between two of them, however many have come.
+
+    Of principals they need not be so large: each thing in them is looked up in the ACLs.
+    """
     turn, decoded = 0, []
 
     def noted(model: Any, data: bytes, media: str) -> Any:
@@ -116,12 +127,14 @@ async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(monkeypatch: p
         if len(decoded) < len(clients):
             asyncio.get_running_loop().call_soon(count_turn)
 
-    monkeypatch.setattr(dispatch, "decode_body", noted)
-    async with stage(1) as on:
-        body = b"[" + b" " * dispatch.BODY_BYTES_AT_ONCE + b"]"
+    for module in (dispatch, express):
+        monkeypatch.setattr(module, "decode_body", noted)
+    lines = [f"{name}: {value}" for name, value in bearer(principal or "nobody").items()]
+    async with _asked_by(principal, tmp_path) as on:
+        body = b"[" + b" " * bytes_at_once(principal) + b"]"
         clients = [await Client.open(on) for _ in range(6)]
         for client in clients:
-            await client.write(request(TOPICS, body)[:-1])
+            await client.write(request(TOPICS, body, *lines)[:-1])
         count_turn()
         for client in clients:
             client._writer.write(b"]")
@@ -129,6 +142,16 @@ async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(monkeypatch: p
             assert (await client.read())[0] == 400
             client.close()
     assert len(decoded) == len(set(decoded)) == len(clients)
+
+
+def _asked_by(principal: str | None, tmp_path: Path) -> AbstractAsyncContextManager[Stage]:
+    """A controller that is asked by a principal; None: by whoever may do everything."""
+    if principal is None:
+        return stage(1)
+    file = tmp_path / "tokens"
+    file.touch(0o600)
+    file.write_text("" if principal == "nobody" else f"{token_line(token(principal), principal)}\n")
+    return stage(1, access=lambda node_id: access_of(file, node_id))
 
 
 async def test_heartbeat_that_changes_something_comes_before_the_changes_that_wait() -> None:
