@@ -1,7 +1,7 @@
-"""A connection that the web framework answers: nobody takes for ever over a request's head.
+"""A connection that the web framework answers: nobody takes for ever over a request's head, nor sends one without end.
 
-The framework waits for one as long as a connection may be idle. This stands between it and the transport, and knows of
-a request from its first byte on; that one is being answered the middleware says.
+The framework waits for one as long as a connection may be idle, and keeps a megabyte of it. This stands between it and
+the transport, and knows of a request from its first byte on; that one is being answered the middleware says.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
+from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.connections.places import Places
 from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.peer_certificates import PeerCertificate
 
 HEAD_END: Final = b"\r\n\r\n"
+#: Of a request's line and all its headers: the longest token, and four times as much besides.
+HEAD_BYTES_MAX: Final = 40_960
 
 
 class Keeper(Protocol):
@@ -44,9 +47,14 @@ class FrameworkConnection(asyncio.Protocol):
         self._clock = asyncio.get_running_loop().time
         #: Since when the head of a request has been on its way; None: none is.
         self.head_since: float | None = None
-        #: The last bytes of that head, among which its end may begin.
+        #: The last bytes of that head, among which its end may begin, and how many came before what comes next.
         self._tail = b""
+        self._head_bytes = 0
+        #: What comes is not looked at: a head is whole, and its request is not begun yet or is being answered.
+        self._is_past_head = False
         self._is_answering = False
+        #: The body of the request that was answered last, which may still be on its way; None: there was none yet.
+        self._rest: StreamReader | None = None
         #: None: the client has shown none.
         self.certificate = PeerCertificate.at(transport)
         #: Whether the next answer is the last.
@@ -62,7 +70,7 @@ class FrameworkConnection(asyncio.Protocol):
 
     def begin(self) -> None:
         """A request is being answered; what comes meanwhile is its body."""
-        self._is_answering = True
+        self._is_answering = self._is_past_head = True
         self._forget_head()
 
     def prove(self, owner: str | None) -> None:
@@ -70,9 +78,13 @@ class FrameworkConnection(asyncio.Protocol):
         self._gate.prove(self, owner)
         self._gate.places.begin(self)
 
-    def end(self) -> None:
-        """It has been answered."""
-        self._is_answering = False
+    def end(self, body: StreamReader, *, is_next_there: bool) -> None:
+        """It has been answered. ``body``: its own, whose rest may still come, and is thrown away.
+
+        ``is_next_there``: the head of another request came whole meanwhile.
+        """
+        self._is_answering, self._is_past_head = False, is_next_there
+        self._rest = body
         self._gate.places.end(self, self._clock())
 
     def leave(self) -> None:
@@ -91,9 +103,10 @@ class FrameworkConnection(asyncio.Protocol):
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_answering:
+        if not self._is_past_head and (self._rest is None or self._rest.is_eof()):
             self._note(data)
-        self._framework.data_received(data)
+        if not self.transport.is_closing():  # it may have been told why just now
+            self._framework.data_received(data)
 
     def eof_received(self) -> bool | None:
         return self._framework.eof_received()
@@ -110,17 +123,29 @@ class FrameworkConnection(asyncio.Protocol):
         self._framework.connection_lost(error)
 
     def _note(self, data: bytes) -> None:
+        if not self._head_bytes:
+            data = data.lstrip(b"\r\n")  # empty lines before a request are none of its head
+            if not data:
+                return
         if self.head_since is None:
             self.head_since = self._clock()
         seen = self._tail + data
-        if HEAD_END in seen:
+        end = seen.find(HEAD_END)
+        if self._head_bytes + (len(data) if end < 0 else end) > HEAD_BYTES_MAX:
+            self.dismiss(
+                HttpRefusal(431, f"the head of a request has at most {HEAD_BYTES_MAX} bytes: line and headers")
+            )
+        elif end >= 0:
             self._forget_head()
+            self._is_past_head = True
         else:
+            self._head_bytes += len(data)
             self._tail = seen[1 - len(HEAD_END) :]
 
     def _forget_head(self) -> None:
         self.head_since = None
         self._tail = b""
+        self._head_bytes = 0
 
 
 def connection_of(request: web.Request) -> FrameworkConnection | None:
@@ -141,7 +166,8 @@ async def mark_answering(
     try:
         answer = await handler(request)
     finally:
-        connection.end()
+        # Those that wait are a part of the framework's own: another version may have none.
+        connection.end(request.content, is_next_there=bool(getattr(request.protocol, "_messages", ())))
     if connection.is_leaving:
         answer.force_close()
     return answer

@@ -6,11 +6,14 @@ import json
 
 import pytest
 
+from quorate.controller.connections.framework_connection import HEAD_BYTES_MAX
 from tests.integration.http.test_express import HOST, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import stage
 from tests.waiting import eventually
 
 LONG = b"a" * 9_000
+#: Each line of a length that may be; the head does not end.
+MANY = b"".join(b"X-%d: %b\r\n" % (number, b"a" * 8_000) for number in range(6))
 
 
 @pytest.mark.parametrize(
@@ -18,11 +21,21 @@ LONG = b"a" * 9_000
     [
         (b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: " + LONG + b"\r\n\r\n", 431, "at most 8190 bytes"),
         (b"GET /livez?" + LONG + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431, "at most 8190 bytes"),
+        (b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n" + MANY, 431, "at most 40960 bytes"),
+        (b"\r\n\r\n" + b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n" + MANY, 431, "at most 40960 bytes"),
         (b"GET /livez HTTP/1.1\r\nno header\r\n\r\n", 400, "no request of HTTP/1.1"),
         (b"GET /livez SPDY/9\r\n\r\n", 400, "no request of HTTP/1.1"),
         (b"\x00\x01\x02\r\n\r\n", 400, "no request of HTTP/1.1"),
     ],
-    ids=["long header", "long line", "no header", "another protocol", "rubbish"],
+    ids=[
+        "long header",
+        "long line",
+        "many headers",
+        "behind empty lines",
+        "no header",
+        "another protocol",
+        "rubbish",
+    ],
 )
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_head_that_cannot_be_read_is_refused_in_the_form_of_all_errors(
@@ -42,6 +55,23 @@ async def test_head_that_cannot_be_read_is_refused_in_the_form_of_all_errors(
         assert await client.is_closed()
         client.close()
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
+
+
+async def test_bodies_are_none_of_a_head_whether_they_are_read_or_thrown_away() -> None:
+    """Nor is what comes behind them, but for the head that it is."""
+    async with stage(1) as on:
+        client = await Client.open(on)
+        body = b"[" + b" " * (3 * HEAD_BYTES_MAX) + b"]"
+        refused = f"POST /v1/nothing HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        for sent, status in ((request(TOPICS, body), 400), (refused + body, 404), (request(TOPICS, body), 400)):
+            await client.write(*(sent[at : at + 10_000] for at in range(0, len(sent), 10_000)))
+            assert (await client.read())[0] == status
+        await client.write(request(TOPICS, body) + request(TOPICS, body) + b"GET /livez HTTP/1.1\r\n" + MANY)
+        assert [(await client.read())[0] for _ in range(2)] == [400, 400]
+        await client.write(MANY)
+        assert (await client.read())[0] == 431
+        assert await client.is_closed()
+        client.close()
 
 
 async def test_follower_that_went_leaves_no_traceback_when_its_stream_ends(caplog: pytest.LogCaptureFixture) -> None:
