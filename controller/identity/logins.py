@@ -10,6 +10,7 @@ from __future__ import annotations
 import binascii
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -31,8 +32,9 @@ from quorate.metadata_log.errors import ApiError, Overloaded
 EXCHANGE_MS: Final = 30_000
 #: Of a client's first message: the longest name of a principal, a nonce, and some room.
 FIRST_BYTES_MAX: Final = 1_024
-#: Logins of so many milliseconds as an exchange may take: more are refused.
+#: Logins of so many milliseconds as an exchange may take, and those of one principal: more are refused.
 FINISHED_MAX: Final = 10_000
+FINISHED_OF_ONE_MAX: Final = 2_500
 _LABEL: Final = b"quorate login exchange 1"
 _STATE: Final = re.compile(rb"([0-9]{1,15}) ([A-Za-z0-9_-]{1,64}) ([\x01-\x7f]{1,1024})")
 _SID: Final = re.compile(r"([A-Za-z0-9_-]{1,2000})\.([0-9a-f]{64})")
@@ -84,8 +86,10 @@ class Logins:
         self._keys = DerivedKeys(secrets, _LABEL)
         self._wall_ms = wall_ms
         self._new_nonce = new_nonce
-        #: MACs of the states that were used here, with the end of their time; the oldest first.
-        self._finished: dict[str, int] = {}
+        #: MACs of the states that were used here, with the end of their time, and by whom; the oldest first.
+        self._finished: dict[str, tuple[int, str]] = {}
+        #: How many of them each principal has.
+        self._finished_of: Counter[str] = Counter()
 
     @property
     def takes_tokens(self) -> bool:
@@ -113,7 +117,7 @@ class Logins:
         Raises:
             ScramFailure: it does not end an exchange of this quorum, or not in time, or the proof is wrong.
             BadProofLength: the proof has not the mechanism's length.
-            Overloaded: so many have logged in that no more are remembered.
+            Overloaded: so many have logged in, or he so often, that no more are remembered.
         """
         state, mac = _opened(step.sid)
         form = _STATE.fullmatch(state)
@@ -128,13 +132,13 @@ class Logins:
         if now_ms > ends_ms:
             raise ScramFailure(f"the exchange began more than {EXCHANGE_MS // 1000} s ago: begin another one")
         verdict, is_token, rank = self._judged(step, nonce, first)
-        self._use(mac, ends_ms, now_ms)
         name = user_name(client_first(first).name)
         credentials = self.credentials.find(step.mechanism, name, is_token=is_token)
         if rank >= len(credentials):
             raise ScramFailure("what the proof is of has ended this moment")
         found = credentials[rank]
         _check_principal(found.identity.principal)
+        self._use(mac, ends_ms, now_ms, found.identity.principal)
         expires_ms = int(min(ends_ms - EXCHANGE_MS + self.lifetime_ms, found.ends_ms))
         token = self.tokens.issue(LoggedIn(step.mechanism, name, is_token, expires_ms), found.credential)
         done = HttpStep("", step.sid, verdict)
@@ -163,15 +167,22 @@ class Logins:
             mechanism, nonce, self.credentials.users(mechanism), self.credentials.tokens(mechanism, rank)
         )
 
-    def _use(self, mac: str, ends_ms: int, now_ms: float) -> None:
-        """Note that an exchange is over; one that was before is refused."""
+    def _use(self, mac: str, ends_ms: int, now_ms: float, principal: str) -> None:
+        """Note that an exchange is over; one that was before is refused. Who logs in without end keeps nobody out."""
         if mac in self._finished:
             raise ScramFailure("the last message was sent again")
-        while self._finished and next(iter(self._finished.values())) < now_ms:
-            del self._finished[next(iter(self._finished))]
+        while self._finished and next(iter(self._finished.values()))[0] < now_ms:
+            _, whose = self._finished.pop(next(iter(self._finished)))
+            self._finished_of[whose] -= 1
+            if not self._finished_of[whose]:
+                del self._finished_of[whose]
+        within = f"within {EXCHANGE_MS // 1000} s: wait"
+        if self._finished_of[principal] >= FINISHED_OF_ONE_MAX:
+            raise Overloaded(f"{principal} has logged in {FINISHED_OF_ONE_MAX} times {within}, and use the tokens")
         if len(self._finished) >= FINISHED_MAX:
-            raise Overloaded(f"{FINISHED_MAX} have logged in within {EXCHANGE_MS // 1000} s: wait")
-        self._finished[mac] = ends_ms
+            raise Overloaded(f"{FINISHED_MAX} have logged in {within}")
+        self._finished[mac] = ends_ms, principal
+        self._finished_of[principal] += 1
 
 
 def _opened(sid: str) -> tuple[bytes, str]:

@@ -181,6 +181,23 @@ def test_first_message_is_bounded_and_so_is_what_is_remembered(monkeypatch: pyte
     s.log_in()
 
 
+def test_user_who_logs_in_without_end_keeps_no_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    s = LoginStage()
+    s.set_user("ben", "pen")
+    monkeypatch.setattr(logins, "FINISHED_OF_ONE_MAX", 2)
+    for _ in range(2):
+        s.log_in()
+    for _ in range(2):
+        with pytest.raises(Overloaded, match="User:ana has logged in 2 times within 30 s"):
+            s.log_in()
+    assert s.log_in("ben", "pen").identity == Identity("User:ben", "scram")
+    with pytest.raises(Overloaded):
+        s.log_in_as(s.set_token("User:ana", 60_000))
+    s.now_ms += EXCHANGE_MS + 1
+    for _ in range(2):
+        assert s.log_in().identity == ANA
+
+
 def test_user_who_cannot_be_a_principal_is_not_logged_in() -> None:
     s = LoginStage()
     s.set_user("ana ", "pencil")
