@@ -3,7 +3,7 @@
 In this order: a seal, which only controllers make; the certificate of its connection; a token; the user of this machine
 at the other end of the Unix socket; nothing, which is ``User:ANONYMOUS``. What is offered and wrong is refused, and not
 passed over for the next. A request that a controller passes on is its client's: who that is, the controller has found
-out.
+out, and its seal says so, for a certificate that somebody stole would make him everybody.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class IdentityAuthentication:
         *,
         are_seals_certified: bool = False,
     ) -> None:
-        """``seals`` None: controllers are known by their certificates. ``proxies``: who may ask in other names.
+        """``seals`` None: controllers are known by their certificates, and pass nothing on. ``proxies``: who may ask in
+        other names.
 
         ``are_seals_certified``: controllers show their certificates, and a seal counts on a connection of its maker
         alone: whoever has read one cannot use it again.
@@ -62,6 +63,9 @@ class IdentityAuthentication:
         identity, body_digest = self._proved(claims)
         if identity.node is not None and identity.node.role == "controller":
             if claims.hops():
+                if body_digest is None:
+                    message = "a request that was passed on is sealed by its controller: its certificate is not enough"
+                    raise NoAccess(401, message)
                 passed_on, client, proxy = _passed_on(claims), _client(claims), claims.proxy()
                 return Caller(passed_on, client, claims.hops(), body_digest, claims.client_id(), proxy)
         elif any(claims.field(name) for name in _PASSED_ON):

@@ -153,18 +153,18 @@ def test_request_that_was_passed_on_is_its_clients(identity: Identity) -> None:
     assert caller.body_digest is not None
 
 
-def test_controller_is_known_by_seal_or_certificate_and_passes_on_by_either() -> None:
+def test_controller_is_known_by_seal_or_certificate_and_passes_on_by_its_seal_alone() -> None:
+    """Whoever has stolen its key, and not the secret, is nobody but that controller."""
     node = NodeIdentity("controller", frozenset({1}))
     own = {"Authorization": SEALS.seal("GET", "/v1/topics", {}, b"")}
     assert identify(own).identity == Identity("Controller:1", "seal", node)
-    passed_on = {
-        headers.HOPS: "1",
-        headers.CLIENT: "10.0.0.7",
-        headers.PRINCIPAL: "User:ana",
-        headers.IDENTITY: "token",
-    }
-    assert identify(passed_on, CONTROLLER_CERTIFICATE).identity == ANA
     assert identify({}, CONTROLLER_CERTIFICATE).identity == CERTIFIED_CONTROLLER
+    assert identify(sealed(), CONTROLLER_CERTIFICATE).identity == ANA
+    unsealed = {name: value for name, value in sealed().items() if name != "Authorization"}
+    for also in ({}, bearer("a")):
+        with pytest.raises(NoAccess, match="its certificate is not enough") as refused:
+            identify(unsealed | also, CONTROLLER_CERTIFICATE)
+        assert refused.value.status == 401
 
 
 @pytest.mark.parametrize(("node_id", "is_known"), [(2, True), (3, False)])
