@@ -39,7 +39,7 @@ class AnswerFrames:
     def __init__(self, node: Node) -> None:
         self._node = node
         #: Before and after the request's name, the latter up to the value of the content's length.
-        self._frames: dict[tuple[int, str, int], tuple[bytes, bytes]] = {}
+        self._frames: dict[tuple[int, str, int, bool], tuple[bytes, bytes]] = {}
         self._ready: _Ready | None = None
         #: What both are of: the beginning of a second, and what the node said of itself.
         self._second_ms = 0.0
@@ -53,10 +53,13 @@ class AnswerFrames:
         return b"%b%b%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
 
     def last_answer(self, request_id: str, status: int, body: bytes) -> bytes:
-        """The bytes of an error that no request was the reason of: the connection is closed behind them."""
+        """The bytes of an error that no request was the reason of: the connection is closed behind them.
+
+        Nobody knows who is told it, so it says nothing of the cluster.
+        """
         self._node.cluster.counters().note_answer(("none", status))
         self._refresh()
-        before, after = self._frame(status, JSON)
+        before, after = self._frame(status, JSON, is_told_all=False)
         return b"%b%b\r\nConnection: close%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
 
     def answer_at_once(self, route: Route, request_id: str, reply: BaseModel, media: str) -> bytes:
@@ -84,17 +87,20 @@ class AnswerFrames:
         self._ready = _Ready(reply, route, media, before, whole, (f"{route.method} {route.path}", status))
         return self._ready
 
-    def _frame(self, status: int, media: str, retry_after_s: int = 1) -> tuple[bytes, bytes]:
-        frame = self._frames.get((status, media, retry_after_s))
+    def _frame(
+        self, status: int, media: str, retry_after_s: int = 1, *, is_told_all: bool = True
+    ) -> tuple[bytes, bytes]:
+        frame = self._frames.get((status, media, retry_after_s, is_told_all))
         if frame is None:
             before = (
                 f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {media}\r\n"
                 f"Date: {formatdate(self._second_ms // _SECOND_MS, usegmt=True)}\r\n"
                 f"{headers.REQUEST_ID}: "
             )
-            about_node = node_headers(self._node, is_told_all=not is_refusal(status))
+            about_node = node_headers(self._node, is_told_all=is_told_all and not is_refusal(status))
             said = (*about_node, *status_headers(status, retry_after_s))
             named = "".join(f"{name}: {value}\r\n" for name, value in said)
             after = f"\r\n{named}Content-Length: "
-            frame = self._frames[status, media, retry_after_s] = before.encode("latin-1"), after.encode("latin-1")
+            frame = before.encode("latin-1"), after.encode("latin-1")
+            self._frames[status, media, retry_after_s, is_told_all] = frame
         return frame

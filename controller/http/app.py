@@ -19,7 +19,7 @@ from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
-from quorate.controller.http.callers import CALLER, STANDING, claims_of, origin_of
+from quorate.controller.http.callers import CALLER, STANDING, claims_of, may_describe, origin_of
 from quorate.controller.http.dispatch import (
     BODIES_KEY,
     LINE_KEY,
@@ -96,9 +96,9 @@ async def _session(app: web.Application) -> AsyncIterator[None]:
 
 async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:
     answer.headers.setdefault(headers.REQUEST_ID, REQUEST_ID.get())
-    # Probes are for everybody; the cluster is told of to who is known, as clients are that look who is active.
+    # The cluster is told of to who is known, as clients are that look who is active; else to who may ask for it anyway.
     caller = CALLER.get()
-    is_known = caller is not None and (caller.is_proved or request.path not in request.app[_OPEN_PATHS_KEY])
+    is_known = caller is not None and (caller.is_proved or may_describe(request.app[NODE_KEY]))
     is_told_all = is_known and not is_refusal(answer.status)
     said = node_headers(request.app[NODE_KEY], is_told_all=is_told_all)
     asked_for = challenge_headers(request.app[NODE_KEY], request.path, answer.status)

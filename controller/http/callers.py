@@ -14,6 +14,7 @@ from quorate.controller.identity.identity import Caller
 from quorate.controller.identity.other_ends import fields_of, sender_of
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.standing import StandingRight
+from quorate.metadata_log.errors import ApiError
 
 #: Who makes the request that this task answers; None on open routes, of who has not shown it.
 CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
@@ -37,6 +38,17 @@ def rights_here(node: Node) -> Rights:
     caller = CALLER.get()
     assert caller is not None
     return node.access.rights(caller)
+
+
+def may_describe(node: Node) -> bool:
+    """Whether whoever makes the request that this task answers may ask for the cluster's status."""
+    caller = CALLER.get()
+    if caller is None:
+        return False
+    try:
+        return node.access.rights(caller).may_on_cluster("DESCRIBE")
+    except ApiError:  # nobody's name
+        return False
 
 
 def origin_of(caller: Caller, request_id: str, grounds: Grounds | None = None) -> Origin:

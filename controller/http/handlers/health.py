@@ -9,9 +9,8 @@ from aiohttp import web
 
 from quorate.controller.api.content import JSON
 from quorate.controller.api.models import HealthCheck, HealthReply, Nothing
-from quorate.controller.http.callers import CALLER
+from quorate.controller.http.callers import may_describe
 from quorate.controller.http.ports import Node
-from quorate.metadata_log.errors import ApiError
 
 #: A committed record is applied within milliseconds, a checkpoint of a million partitions within a second.
 STALLED_MS_MAX: Final = 3_000.0
@@ -46,18 +45,8 @@ async def get_livez(node: Node, parameters: Nothing, request: web.Request) -> we
 async def get_readyz(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
     checks = list(ready_checks(node))
     is_ok = all(check.ok for check in checks)
-    return _answer(HealthReply(ok=is_ok, node_id=node.node_id, checks=checks if _is_told_why(node) else []))
-
-
-def _is_told_why(node: Node) -> bool:
-    """Everybody is told whether a node is ready; why not, whoever may ask for its status."""
-    caller = CALLER.get()
-    if caller is None:
-        return False
-    try:
-        return node.access.rights(caller).may_on_cluster("DESCRIBE")
-    except ApiError:  # nobody's name
-        return False
+    # Everybody is told whether a node is ready; why not, whoever may ask for its status.
+    return _answer(HealthReply(ok=is_ok, node_id=node.node_id, checks=checks if may_describe(node) else []))
 
 
 def _answer(reply: HealthReply) -> web.Response:

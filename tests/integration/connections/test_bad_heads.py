@@ -52,6 +52,7 @@ async def test_head_that_cannot_be_read_is_refused_in_the_form_of_all_errors(
         assert (answered, reply["error"], reply["request_id"]) == (status, "INVALID_REQUEST", fields["x-request-id"])
         assert says in reply["message"]
         assert "server" not in fields
+        assert "x-quorate-cluster" not in fields  # nobody knows whom it is told
         assert await client.is_closed()
         client.close()
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
