@@ -26,6 +26,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import Checkpoints, PastImages
+from quorate.controller.reads.read_turns import ReadTurns
 from quorate.controller.reads.replica_additions import ReplicaAdditions
 from quorate.controller.reads.state_counts import CountedStates
 from quorate.snapshots.image.image import MetadataImage
@@ -216,6 +217,7 @@ class Node:
     additions: ReplicaAdditions
     states: CountedStates = field(default_factory=CountedStates)
     turns: AnswerTurns = field(default_factory=AnswerTurns)
+    read_turns: ReadTurns = field(default_factory=ReadTurns)
     audit: AuditReading = field(default_factory=AuditReading)
     refusals: Refusals = field(default_factory=Refusals)
     reads: Reads = field(default_factory=Reads)

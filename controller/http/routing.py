@@ -23,6 +23,7 @@ _BODY_BYTES_OF_ONE: Final = 65_536
 P = TypeVar("P", bound=BaseModel)
 B = TypeVar("B", bound=BaseModel)
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
 Part = TypeVar("Part")
 
 
@@ -53,6 +54,11 @@ class Call:
     def write_timeout_ms(self) -> float:
         """The time that a write is given: for its turn at most, and as long again for its commit."""
         return self.timeout_ms / 2
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """The result of work that takes long where the state is large, when whoever asks has his turn."""
+        rights = self.rights
+        return await self.node.read_turns.run(None if rights.is_super else rights.bounded_principal, work)
 
 
 @dataclass(frozen=True, slots=True)

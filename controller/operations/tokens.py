@@ -25,6 +25,7 @@ from quorate.controller.protocol.tokens import (
     RenewDelegationTokenResponse,
 )
 from quorate.metadata_log.records.records import DelegationTokenRecord
+from quorate.snapshots.image.image import MetadataImage
 
 
 class TokenOperations:
@@ -69,20 +70,16 @@ class TokenOperations:
             timeout_ms,
         )
 
-    async def describe_tokens(
+    def describe_tokens(
         self,
+        image: MetadataImage,
         owner: str | None,
         after: str,
         limit: int,
         is_shown: Callable[[DelegationTokenRecord], bool],
-        *,
-        is_linearizable: bool,
     ) -> DescribeDelegationTokenResponse:
-        """A page of the tokens that may be shown."""
-        return await self._controller.append_read_event(
-            lambda image: describe_tokens(image, self._config, owner, after, limit, is_shown),
-            is_linearizable=is_linearizable,
-        )
+        """A page of the tokens of a state that may be shown. It asks of each of them: that is work for a thread."""
+        return describe_tokens(image, self._config, owner, after, limit, is_shown)
 
     def _now_ms(self) -> int:
         return self._controller.scheduler.wall_ms()

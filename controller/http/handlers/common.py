@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from quorate.controller.answers.explain import explain
 from quorate.controller.api.answers.explain_models import ExplainReply
@@ -216,4 +217,4 @@ async def list_reassignments(
     call: Call, parameters: ReadParameters, body: Nothing
 ) -> ListPartitionReassignmentsResponse:
     image = await read_image(call, parameters)
-    return await asyncio.to_thread(list_partition_reassignments, image, ListPartitionReassignmentsRequest())
+    return await call.on_thread(partial(list_partition_reassignments, image, ListPartitionReassignmentsRequest()))

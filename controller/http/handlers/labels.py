@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from quorate.controller.api.label_models import LabelParameters
 from quorate.controller.api.models import Nothing
@@ -22,4 +22,4 @@ async def list_labels(call: Call, parameters: LabelParameters, body: Nothing) ->
     if wanted.resource is not None:
         return describe_labels(*page)
     # All labels are looked at, and an image is a value: that is work for another thread.
-    return await asyncio.to_thread(describe_labels, *page)
+    return await call.on_thread(partial(describe_labels, *page))

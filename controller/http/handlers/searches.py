@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,12 +23,12 @@ from quorate.snapshots.image.image import MetadataImage
 
 async def list_topics(call: Call, parameters: TopicListParameters, body: Nothing) -> TopicsReply:
     image = await read_image(call, parameters)
-    return await asyncio.to_thread(topics_reply, call.node.search, image, parameters, call.rights)
+    return await call.on_thread(partial(topics_reply, call.node.search, image, parameters, call.rights))
 
 
 async def list_partitions(call: Call, parameters: PartitionListParameters, body: Nothing) -> PartitionsReply:
     image = await read_image(call, parameters)
-    return await asyncio.to_thread(partitions_reply, call.node.search, image, parameters, call.rights)
+    return await call.on_thread(partial(partitions_reply, call.node.search, image, parameters, call.rights))
 
 
 def topics_reply(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pydantic import Field
 
 from quorate.controller.api.models import Nothing, ReadParameters
-from quorate.controller.http.handlers.common import is_linearizable
+from quorate.controller.http.handlers.common import read_image
 from quorate.controller.http.routing import Call
 from quorate.controller.permissions.tokens import check_creation, check_not_by_token, shown_tokens
 from quorate.controller.protocol.tokens import (
@@ -32,13 +34,9 @@ class TokenParameters(ReadParameters):
 
 
 async def describe_tokens(call: Call, parameters: TokenParameters, body: Nothing) -> DescribeDelegationTokenResponse:
-    return await call.node.operations.tokens.describe_tokens(
-        parameters.owner,
-        parameters.after,
-        parameters.limit,
-        shown_tokens(call.rights),
-        is_linearizable=is_linearizable(parameters),
-    )
+    image, tokens = await read_image(call, parameters), call.node.operations.tokens
+    page = image, parameters.owner, parameters.after, parameters.limit
+    return await call.on_thread(partial(tokens.describe_tokens, *page, shown_tokens(call.rights)))
 
 
 async def create_token(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from quorate.controller.api.models import Nothing, TopicParameters, TopicReadParameters, ViewParameters
 from quorate.controller.api.resources import TopicReply
@@ -35,7 +35,7 @@ async def get_topic(call: Call, parameters: TopicReadParameters, body: Nothing) 
     has_configs = call.rights.may("DESCRIBE_CONFIGS", "TOPIC", parameters.name)
     image = await read_image(call, parameters)
     # A topic may have many thousands of partitions; the image is a value, which another thread may read.
-    return await asyncio.to_thread(topic_reply, image, parameters.name, has_configs=has_configs)
+    return await call.on_thread(partial(topic_reply, image, parameters.name, has_configs=has_configs))
 
 
 async def create_topics(call: Call, parameters: Nothing, body: CreateTopicsRequest) -> CreateTopicsResponse:
