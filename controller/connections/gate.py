@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 import structlog
 
 from quorate.controller.api.errors import HttpRefusal
+from quorate.controller.api.networks import network_of
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.framework_connection import FrameworkConnection
@@ -118,7 +119,7 @@ class Gate:
         try:
             if not is_local:
                 self._server.admit(address, now * 1000)
-            leaving = self.places.enter(holder, _LOCAL if is_local else address, now)
+            leaving = self.places.enter(holder, _LOCAL if is_local else network_of(address), now)
         except Overloaded as error:
             self._send_away(holder, error)
             return False

@@ -1,5 +1,7 @@
 """Places for connections: how many there may be in all, of one principal, from one address, and of strangers.
 
+An address is what tells one who comes from others: where somebody has all addresses of a network, that (``networks``).
+
 A stranger is a connection on which nobody has shown yet that he may ask. Whoever may shows it with the first request,
 milliseconds after connecting. So strangers have a share of the places only, and a short time. A principal has a share,
 too, and so have all of them together, but for the cluster's own: nodes, super users, and who runs the process.

@@ -5,10 +5,10 @@ Who has logged in goes on, whatever others at his address do: a right token is l
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from typing import Final
 
+from quorate.controller.api.networks import network_of
 from quorate.metadata_log.errors import Overloaded
 
 #: Failures that an address may have at once, and the time in milliseconds after which one of them is forgotten.
@@ -16,8 +16,6 @@ FAILURES_MAX: Final = 20
 FORGOTTEN_MS: Final = 3_000.0
 #: Addresses that are remembered: those that failed last.
 ADDRESSES_MAX: Final = 4_096
-#: Of an IPv6 address, the bits of the network: whoever has one such address has them all.
-_NETWORK_BITS: Final = 64
 
 
 class LoginFailures:
@@ -43,11 +41,11 @@ class LoginFailures:
 
     def is_over(self, address: str) -> bool:
         """Whether too many failed from there."""
-        return self._count(_network(address)) > FAILURES_MAX - 1
+        return self._count(network_of(address)) > FAILURES_MAX - 1
 
     def note(self, address: str) -> None:
         """A login from there failed."""
-        network = _network(address)
+        network = network_of(address)
         count = self._count(network)
         self._counts.pop(network, None)
         while len(self._counts) >= ADDRESSES_MAX:
@@ -57,11 +55,3 @@ class LoginFailures:
     def _count(self, network: str) -> float:
         count, at_ms = self._counts.get(network, (0.0, 0.0))
         return max(0.0, count - max(0.0, self._now_ms() - at_ms) / FORGOTTEN_MS)
-
-
-def _network(address: str) -> str:
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return str(parsed) if parsed.version == 4 else str(ipaddress.ip_network((int(parsed), _NETWORK_BITS), strict=False))

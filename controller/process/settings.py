@@ -244,8 +244,8 @@ class HttpSettings(Group):
     eighths, but for nodes, super users and the user that runs this process. One more takes the place of the one that
     was silent for longest, of the address, or principal, that has most."""
     connections_per_address_max: int = Field(default=4_096, ge=1, le=1_000_000)
-    """Connections that may be open at once from one address. All programs on one machine share one, and so do those
-    behind a proxy."""
+    """Connections that may be open at once from one address, of IPv6 from one network of 64 bits. All programs on one
+    machine share one, and so do those behind a proxy."""
     connections_per_second_max: int = Field(default=0, ge=0, le=1_000_000)
     """New connections in a second (Kafka's max.connection.creation.rate), and as many at once as `quotas` lets through.
     One more is answered 429 and closed. 0: any number. For single addresses client quotas say as much."""

@@ -216,3 +216,25 @@ def test_process_lets_itself_open_as_many_files_as_its_connections_take_if_it_ma
     ended = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit)
     assert ended.stdout.splitlines()[-1] == str(possible)
     assert ("http.fewer_connections" in ended.stdout) == (possible < wanted)
+
+
+async def test_who_has_many_addresses_of_this_machine_pushes_out_himself_alone() -> None:
+    """And not those who come from one of them at the same time, as brokers do after a failover."""
+    async with stage(1, limits=node_limits(connections_max=32)) as on:
+        port = int(on.members[1].url.rpartition(":")[2])
+
+        async def come(host: int) -> Client:
+            opened = await asyncio.open_connection("127.0.0.1", port, local_addr=(f"127.0.0.{host}", 0))
+            client = Client(*opened)
+            await client.write()
+            return client
+
+        flood = [await come(host) for host in range(2, 10)]
+        honest = [await Client.open(on) for _ in range(3)]
+        flood += [await come(host) for host in range(10, 14)]
+        for client in honest:
+            await asked(client, PROBE)
+        for client in flood[:7]:
+            assert (await client.read())[0] == 429
+        for client in (*flood, *honest):
+            client.close()
