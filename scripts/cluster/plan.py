@@ -11,6 +11,7 @@ from typing import Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.regular_files import reading
 from quorate.scripts.cluster.members import LocalNode, Members
 from quorate.scripts.cluster.ports import LOOPBACK, require_free
 
@@ -100,11 +101,17 @@ class ClusterPlan(_PlanPart):
         """The plan of the cluster in a directory; None if there is none.
 
         Raises:
-            ClusterError: the file is there and cannot be understood.
+            ClusterError: the file is there and cannot be understood, or another user has written it: a command that
+                finds it where it is run would show its token to whom he names.
         """
         path = directory / PLAN_NAME
         try:
-            with path.open(encoding="utf-8") as file:
+            with reading(str(path)) as file:
+                if (owner := os.fstat(file.fileno()).st_uid) not in (0, os.geteuid()):
+                    raise ClusterError(
+                        f"{path} is user {owner}'s, who may have put it there for others: use another --dir, name the "
+                        "controllers, or ask as that user"
+                    )
                 return cls.model_validate(json.loads(file.read(_PLAN_BYTES_MAX)))
         except FileNotFoundError:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -158,5 +159,22 @@ def test_controllers_without_a_plan_are_not_overwritten(tmp_path: Path) -> None:
 
 def test_unreadable_plan_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_text('{"cluster_id": 7}')
+    with pytest.raises(ClusterError, match="cannot be read"):
+        ClusterPlan.load(tmp_path)
+
+
+def test_plan_that_another_user_has_put_there_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command would show its token to whom that names."""
+    make_fresh(tmp_path, PORTS, 3, 0)
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "cluster.json", 4_242, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4_242)
+    with pytest.raises(ClusterError, match=r"cluster\.json is user \d+'s"):
+        ClusterPlan.load(tmp_path)
+
+
+def test_plan_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cluster.json")
     with pytest.raises(ClusterError, match="cannot be read"):
         ClusterPlan.load(tmp_path)
