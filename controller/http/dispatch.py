@@ -52,8 +52,8 @@ _VIEW_MS: Final = 500.0
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
-#: Bytes of the largest body that is taken from whoever has not shown who it is.
-STRANGERS_BODY_BYTES_MAX: Final = 65_536
+#: Bytes of the largest body that is taken from whoever has not shown who it is: some hundred things to be refused.
+_STRANGERS_BODY_BYTES_MAX: Final = 8_192
 
 #: Status of an answer to a request of whose items some were refused.
 SOME_FAILED: Final = 207
@@ -117,6 +117,8 @@ async def _decode(route: Route, request: web.Request, body: bytes, media: str, o
     if len(body) <= bytes_at_once(owner):
         return decode_body(route.body, body, media)
     async with request.app[TURNS_KEY].turn(owner):
+        if request.transport is None:
+            raise ConnectionResetError("nobody waits for the answer any more")
         return decode_body(route.body, body, media)
 
 
@@ -131,7 +133,7 @@ async def _read(route: Route, request: web.Request, node: Node, caller: Caller, 
             raise HttpRefusal(400, f"{route.method} {route.path} takes no body")
         return b""
     most = route.body_bytes_max(node.limits.body_bytes_max)
-    most = most if caller.is_proved else min(most, STRANGERS_BODY_BYTES_MAX)
+    most = most if caller.is_proved else min(most, _STRANGERS_BODY_BYTES_MAX)
     work = read_body(request, most, room.grow)
     return await _bounded(work, node.limits.read_timeout_ms, "reading the body", is_write=False)
 

@@ -28,11 +28,16 @@ def head(path: str, principal: str, size: int = BODY) -> bytes:
     return request(path, bytes(size), f"Authorization: {bearer(principal)['Authorization']}")[:-size]
 
 
-@asynccontextmanager
-async def guarded(tmp_path: Path) -> AsyncIterator[Stage]:
-    file = tmp_path / "tokens"
+def tokens_in(directory: Path) -> Path:
+    file = directory / "tokens"
     file.touch(0o600)
     file.write_text("".join(f"{token_line(token(one), one)}\n" for one in (EVE, BEN, ROOT)))
+    return file
+
+
+@asynccontextmanager
+async def guarded(tmp_path: Path) -> AsyncIterator[Stage]:
+    file = tokens_in(tmp_path)
     limits = node_limits(bodies_bytes_max=IN_FLIGHT, body_bytes_max=BODY)
     async with stage(2, limits=limits, access=lambda node_id: access_of(file, node_id)) as on:
         yield on
@@ -55,6 +60,15 @@ async def test_body_is_not_waited_for_where_its_sender_may_not_ask(tmp_path: Pat
         await client.write(bytes(BODY) + LIVEZ)
         assert (await client.read())[0] == 200
         client.close()
+
+
+async def test_who_has_shown_nothing_has_room_for_little(tmp_path: Path) -> None:
+    async with stage(1, access=lambda node_id: access_of(tokens_in(tmp_path), node_id)) as on:
+        for size, status in ((8_192, 400), (8_193, 413)):
+            client = await Client.open(on)
+            await client.write(request(TOPICS, b" " * size))
+            assert (await client.read())[0] == status
+            client.close()
 
 
 @pytest.mark.parametrize("node_id", [1, 2])

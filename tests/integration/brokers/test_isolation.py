@@ -144,6 +144,36 @@ async def test_large_bodies_are_decoded_one_in_a_turn_of_the_loop(
     assert len(decoded) == len(set(decoded)) == len(clients)
 
 
+async def test_body_of_who_has_gone_takes_no_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Else whoever sends and goes has the loop work for him long after."""
+    decoded: list[bytes] = []
+    monkeypatch.setattr(dispatch, "decode_body", lambda model, data, media: decoded.append(data))
+    line = f"Authorization: {bearer('User:eve')['Authorization']}"
+    async with _asked_by("User:eve", tmp_path) as on:
+        server, client = on.members[1]._server, await Client.open(on)
+        assert server is not None
+        turns = server._runner.app[dispatch.TURNS_KEY]
+        async with turns.turn("User:ben"):
+            await client.write(request(TOPICS, b" " * (bytes_at_once("User:eve") + 1), line))
+
+            async def waits() -> bool:
+                return "User:eve" in turns._lines
+
+            await eventually(waits, "the body waits for its turn")
+            client._writer.transport.abort()
+
+            async def is_gone() -> bool:
+                return not server._lane.gate.handed_over
+
+            await eventually(is_gone, "the connection is lost")
+
+        async def is_over() -> bool:
+            return not turns._lines
+
+        await eventually(is_over, "nothing waits any more")
+    assert not decoded
+
+
 def _asked_by(principal: str | None, tmp_path: Path) -> AbstractAsyncContextManager[Stage]:
     """A controller that is asked by a principal; None: by whoever may do everything."""
     if principal is None:
