@@ -19,7 +19,7 @@ from quorate.controller.identity.login_failures import FAILURES_MAX
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.drills.secret_drills import is_let_in
 from quorate.testing import cluster
-from tests.integration.access.test_permissions import Guarded, guarded
+from tests.integration.access.test_permissions import Guarded, bearer, guarded
 
 
 async def counted(g: Guarded) -> dict[str, float]:
@@ -90,3 +90,19 @@ async def test_burst_is_a_fault_that_status_names_whatever_is_done_to_the_wall_c
         status = await admin.status()
     assert status.verdict == "degraded"
     assert f"{BURST} of them from 127.0.0.1" in status.reasons[0].message
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/v1/status?x=y", "/v1/topics", "/v1/topics?limit=x", "/livez"])
+async def test_who_shows_nothing_is_told_by_whom_he_was_answered_and_nothing_of_the_cluster(
+    tmp_path: Path, path: str
+) -> None:
+    async with guarded(tmp_path) as g:
+
+        async def is_told(who: str) -> bool:
+            async with g.plain.get(g.stage.members[1].url + path, headers=bearer(who)) as answer:
+                assert headers.NODE in answer.headers
+                return headers.CLUSTER in answer.headers
+
+        assert (await is_told("nobody"), await is_told("User:root")) == (False, True)
+        await g.allow("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        assert await is_told("nobody")

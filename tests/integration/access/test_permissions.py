@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import pytest
 
-from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, NODE, PRINCIPAL, PROXY, REQUEST_ID
+from quorate.controller.api.headers import CLIENT, HOPS, IDENTITY, PRINCIPAL, PROXY, REQUEST_ID
 from quorate.controller.api.headers import CLUSTER as CLUSTER_HEADER
 from quorate.controller.authorizer.authorizer import Authorizer
 from quorate.controller.client.client import ControllerClient
@@ -324,22 +324,6 @@ async def test_sealed_request_with_another_body_is_refused(tmp_path: Path) -> No
             url = g.stage.members[1].url + "/v1/topics/partitions"
             async with g.plain.post(url, data=data, headers=sent) as answer:
                 assert answer.status == status
-
-
-@pytest.mark.parametrize("path", ["/nothing", "/v1/status?x=y", "/v1/topics", "/v1/topics?limit=x", "/livez"])
-async def test_who_shows_nothing_is_told_by_whom_he_was_answered_and_nothing_of_the_cluster(
-    tmp_path: Path, path: str
-) -> None:
-    async with guarded(tmp_path) as g:
-
-        async def is_told(who: str) -> bool:
-            async with g.plain.get(g.stage.members[1].url + path, headers=bearer(who)) as answer:
-                assert NODE in answer.headers
-                return CLUSTER_HEADER in answer.headers
-
-        assert (await is_told("nobody"), await is_told("User:root")) == (False, True)
-        await g.allow("User:ANONYMOUS", "DESCRIBE", "CLUSTER", "kafka-cluster")
-        assert await is_told("nobody")
 
 
 async def test_broker_lives_by_its_token_whichever_controller_it_asks(tmp_path: Path) -> None:
