@@ -86,6 +86,7 @@ SHELLS = {
     "quorate.controller.process.server": "the process around what is assembled: its sockets, threads and signals",
     "quorate.controller.reads.digests": "computes digests on a thread, and waits for offsets",
     "quorate.controller.reads.answer_turns": "rehearses on a thread",
+    "quorate.controller.reads.read_turns": "gives turns on threads",
     "quorate.controller.reads.partition_counts": "counts on a thread",
     "quorate.controller.reads.broker_absences": "decodes the log off the loop, a piece at a time",
     "quorate.controller.reads.replica_additions": "goes through the log off the loop, a piece at a time",
