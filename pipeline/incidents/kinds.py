@@ -41,3 +41,6 @@ TOPIC_REMOVED: Final = "topic_removed"
 MIN_ISR_CHANGED: Final = "min_isr_changed"
 OPEN: Final = "open"
 ENDS: Final = (TOPIC_REMOVED, MIN_ISR_CHANGED, OPEN)
+
+#: The config by which a topic, or the cluster's default, allows unclean elections.
+UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"

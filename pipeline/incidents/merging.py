@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings, Row
 from quorate.pipeline.incidents.kinds import OPEN
 from quorate.pipeline.incidents.partitions.bucket import slow
-from quorate.pipeline.incidents.partitions.elections import grouped_elections
+from quorate.pipeline.incidents.partitions.election_groups import grouped_elections
 from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,

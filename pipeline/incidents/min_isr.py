@@ -44,6 +44,13 @@ class MinIsrSteps:
     #: Where the log says nothing.
     default: int
 
+    def of(self, cluster_id: str, topic: str) -> list[MinIsrStep]:
+        """Those of one topic, in order: one value holds at every offset."""
+        for key in ((cluster_id, topic), (cluster_id, None)):
+            if key in self.by_topic:
+                return self.by_topic[key]
+        return [MinIsrStep(-1, None, 0, self.default)]
+
     def rows(self) -> list[tuple[str, str | None, list[MinIsrStep]]]:
         """As rows of a table."""
         return [(*key, steps) for key, steps in self.by_topic.items()]

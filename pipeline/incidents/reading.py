@@ -13,11 +13,10 @@ from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.files.storage import is_directory
 from quorate.pipeline.incidents.brokers import BrokerVersion
 from quorate.pipeline.incidents.findings import Row
+from quorate.pipeline.incidents.kinds import UNCLEAN_ALLOWED
 from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
 from quorate.pipeline.incidents.min_isr import ConfigSpan
 from quorate.pipeline.tables.table_reading import read_table, table_files
-
-UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
 
 _PARTITIONS: Final = "partition_versions"
 _BROKERS: Final = "broker_versions"

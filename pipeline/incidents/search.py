@@ -27,15 +27,16 @@ from quorate.pipeline.history.bucket_keys import partition_keys
 from quorate.pipeline.incidents.brokers import events, incarnations, outages
 from quorate.pipeline.incidents.failovers import Epoch, failovers
 from quorate.pipeline.incidents.findings import IncidentFindings
+from quorate.pipeline.incidents.kinds import UNCLEAN_ALLOWED
 from quorate.pipeline.incidents.merging import merge, merged_instants
 from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
 from quorate.pipeline.incidents.min_isr import min_isr_steps
 from quorate.pipeline.incidents.partitions.bucket import Known, by_time_of, parts_of, tables_of
 from quorate.pipeline.incidents.partitions.series import ClusterSeries, series, stretches_of, summed_up, widths_us
 from quorate.pipeline.incidents.partitions.versions import COLUMNS, PartitionVersions
-from quorate.pipeline.incidents.reading import UNCLEAN_ALLOWED, VersionTables
+from quorate.pipeline.incidents.reading import VersionTables
 from quorate.pipeline.incidents.tables import INSTANTS, TABLES, rows_of
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.thresholds import INSTANT_SHARE, Thresholds
 from quorate.pipeline.spark.worker_use import Clock, WorkerUse
 from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 from quorate.pipeline.tables.table_reading import read_file
@@ -45,8 +46,6 @@ from quorate.pipeline.tables.written import NOTHING, Written, require_directory,
 BUCKET_BYTES: Final = 16 * 1024 * 1024
 #: Bytes of Parquet that one task reads.
 TASK_BYTES: Final = 8 * 1024 * 1024
-#: An instant of fewer changes is not looked at when mass events are joined: a tenth of the threshold.
-_INSTANT_SHARE: Final = 10
 _CELLS: Final = "key int, data binary"
 #: A table's part, with its bucket as the key; or a part of what is merged, with the key of where it is.
 _RESULTS: Final = "kind string, name string, key int, data binary"
@@ -135,7 +134,7 @@ def searched(
         for row in results.where(sf.col("kind") == _PART).collect():
             parts.setdefault(row["name"], []).append(from_bytes(bytes(row["data"])))
         merge(findings, parts, thresholds, known.now_us)
-        at_least = max(1, thresholds.mass_partitions // _INSTANT_SHARE)
+        at_least = max(1, thresholds.mass_partitions // INSTANT_SHARE)
         instants = _together(results, "instants", keys, _milliseconds, lambda parts: merged_instants(parts, at_least))
         findings.instants = [row for table in instants for row in rows_of(table)]
         yield Search(findings, use, results, keys, instants, parts.get("leaders", []))

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
+
+#: Rows of single partitions that a report holds; the tables have them all.
+ROWS_MAX: Final = 1_000
+#: An instant of fewer changes is not looked at when mass events are joined: a tenth of the threshold.
+INSTANT_SHARE: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,14 @@ _COMMANDS: Final = {
         "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
         _FILES,
     ),
+    "timeline": _Command(
+        adding.add_timeline,
+        "Tell what happened to controllers, brokers and partitions, from when to when, in the order of time.",
+        _FILES,
+    ),
+    "incidents": _Command(
+        adding.add_incidents, "Tell what went wrong: when, for how long, how bad it was, and why.", _FILES
+    ),
     "audit": _Command(
         adding.add_audit, "What a controller wrote down about who asked for what, and what was refused.", _FILES
     ),

@@ -35,6 +35,20 @@ def add_history(app: typer.Typer) -> None:
     app.command("history")(history.show_history)
 
 
+def add_timeline(app: typer.Typer) -> None:
+    """Add `timeline`."""
+    from quorate.scripts.cli.incidents import timeline
+
+    app.command("timeline")(timeline.show_timeline)
+
+
+def add_incidents(app: typer.Typer) -> None:
+    """Add `incidents`."""
+    from quorate.scripts.cli.incidents import incidents
+
+    app.command("incidents")(incidents.show_incidents)
+
+
 def add_log(app: typer.Typer) -> None:
     """Add `log`."""
     from quorate.scripts.cli.logs import log

@@ -14,15 +14,19 @@ from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.incidents import search
 from quorate.pipeline.incidents.reading import NoHistoryTables
+from quorate.pipeline.incidents.serial.search import search as search_serially
 from quorate.pipeline.incidents.stretch import OtherStretch
 from quorate.pipeline.incidents.tables import TABLES
 from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.page import incidents_page
-from quorate.pipeline.incidents.telling.report import report
+from quorate.pipeline.incidents.telling.report import document, report
 from quorate.pipeline.incidents.telling.severity import severity
+from quorate.pipeline.incidents.telling.story import incidents
 from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
+from quorate.scripts.cli.incidents.log_versions import read_versions
+from quorate.snapshots.checkpoints.stretches import stretches_of
 from tests.guards.patching import patching
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 
@@ -165,6 +169,17 @@ def test_what_was_asked_of_all_partitions_is_a_mass_event(found: IncidentsFound)
 def test_isr_flapped_where_two_brokers_went_one_after_the_other(found: IncidentsFound) -> None:
     assert of_kind(found, "isr_flapping")
     assert all(one.details["most"] > THRESHOLDS.flaps for one in of_kind(found, "isr_flapping"))
+
+
+def test_one_process_without_spark_finds_the_same(found: IncidentsFound, kafka_data: Path, tmp_path: Path) -> None:
+    """By the controllers' own replay, and rules of its own about partitions."""
+    stretch = next(stretches_of(whole_log(kafka_data / "static", tmp_path)))
+    versions = read_versions(*stretch, found.search.findings.spans[0].cluster_id)
+    alone = search_serially(versions, THRESHOLDS).findings
+
+    told = document(alone, incidents(alone, THRESHOLDS))
+    assert told == document(found.search.findings, found.incidents)
+    assert len(told["incidents"]) > 20
 
 
 def test_tables_of_another_stretch_of_the_log_are_refused(

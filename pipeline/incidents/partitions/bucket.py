@@ -24,7 +24,8 @@ from quorate.pipeline.incidents.partitions.counts import (
     spans,
     unclean_stops,
 )
-from quorate.pipeline.incidents.partitions.elections import grouped_elections, of_one_election, risky_elections
+from quorate.pipeline.incidents.partitions.election_groups import grouped_elections, of_one_election
+from quorate.pipeline.incidents.partitions.elections import risky_elections
 from quorate.pipeline.incidents.partitions.flapping import flapping
 from quorate.pipeline.incidents.partitions.intervals import (
     IntervalBounds,
@@ -37,10 +38,8 @@ from quorate.pipeline.incidents.partitions.reassignments import reassignments
 from quorate.pipeline.incidents.partitions.series import HEALTH, leaders_of, steps_of
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.pipeline.incidents.thresholds import ROWS_MAX, Thresholds
 
-#: Rows of single partitions that a report holds; the tables have them all.
-ROWS_MAX: Final = 1_000
 #: Longer than anything lasts.
 _FOREVER_MS: Final = 1 << 60
 

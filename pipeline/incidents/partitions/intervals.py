@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Ints, Longs
 from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.min_isr import MinIsrStep, MinIsrSteps
+from quorate.pipeline.incidents.min_isr import MinIsrSteps
 from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import CODES, Changes, cause_names
 from quorate.pipeline.incidents.partitions.lists import NOBODY
@@ -142,7 +142,7 @@ class _Values:
         found = [
             (number, step)
             for number, pair in enumerate(pairs.tolist())
-            for step in _steps_of(clusters[pair // len(names)], names[pair % len(names)], steps)
+            for step in steps.of(clusters[pair // len(names)], names[pair % len(names)])
         ]
         columns = np.array([(number, *step[:1], *step[2:]) for number, step in found], np.int64).reshape(-1, 4)
         keys = (columns[:, 0] << _OFFSET_BITS) | (columns[:, 1] + 1)
@@ -173,10 +173,3 @@ class _Values:
             np.where(is_later, NONE, changes.cause_offset[rows]),
         )
         return moments, self.value[step]
-
-
-def _steps_of(cluster_id: str, topic: str, steps: MinIsrSteps) -> list[MinIsrStep]:
-    for key in ((cluster_id, topic), (cluster_id, None)):
-        if key in steps.by_topic:
-            return steps.by_topic[key]
-    return [MinIsrStep(-1, None, 0, steps.default)]

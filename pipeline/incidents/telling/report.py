@@ -13,8 +13,18 @@ from quorate.pipeline.incidents.telling.incident import Incident, counted, lasti
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity
 
 
-def report(found: IncidentFindings, told: Sequence[Incident], limit: int) -> list[str]:
-    """The incidents in lines, by cluster and offset; of each kind the ``limit`` worst, the rest counted."""
+def report(
+    found: IncidentFindings,
+    told: Sequence[Incident],
+    limit: int,
+    more: str = "--out writes all, --limit shows more",
+    nothing: str = "The tables hold no partition: there is no history to look at.",
+) -> list[str]:
+    """The incidents in lines, by cluster and offset; of each kind the ``limit`` worst, the rest counted.
+
+    Args:
+        more: how the rest is to be had. nothing: said where there is no history.
+    """
     lines: list[str] = []
     for span in found.spans:
         mine = [incident for incident in told if incident.cluster_id == span.cluster_id]
@@ -22,9 +32,9 @@ def report(found: IncidentFindings, told: Sequence[Incident], limit: int) -> lis
             f"Cluster {span.cluster_id}: offsets {span.from_offset} to {span.to_offset},"
             f" {lasting(span.end - span.begin)} from {_time(span.begin)}, {counted(span.partitions, 'partition')}."
         )
-        lines += [f"  {_counts(mine)}", *_incident_lines(mine, limit)]
+        lines += [f"  {_counts(mine)}", *_incident_lines(mine, limit, more)]
         lines += [f"  {line}" for line in _totals(found, span.cluster_id, span.end)]
-    return lines or ["The tables hold no partition: there is no history to look at."]
+    return lines or [nothing]
 
 
 def _counts(mine: Sequence[Incident]) -> str:
@@ -35,7 +45,7 @@ def _counts(mine: Sequence[Incident]) -> str:
     return f"{counted(len(mine), 'incident')}: {counts}; {sum(one.is_open for one in mine):,} open."
 
 
-def _incident_lines(mine: Sequence[Incident], limit: int) -> list[str]:
+def _incident_lines(mine: Sequence[Incident], limit: int, more: str) -> list[str]:
     counts = Counter(incident.kind for incident in mine)
     shown, chosen = Counter[str](), set[int]()
     for incident in by_severity(mine):
@@ -48,7 +58,7 @@ def _incident_lines(mine: Sequence[Incident], limit: int) -> list[str]:
         if id(one) in chosen
     ]
     lines += [
-        f"  ... and {count - limit:,} more of {kind}, less bad: --out writes all, --limit shows more"
+        f"  ... and {count - limit:,} more of {kind}, less bad: {more}"
         for kind, count in sorted(counts.items())
         if count > limit
     ]

@@ -75,6 +75,10 @@ class TimeSpan(NamedTuple):
         """Whether some of a batch's records lie in it."""
         return self._is_late_enough(header) and self._is_early_enough(header)
 
+    def is_over(self, header: BatchHeader) -> bool:
+        """Whether a batch, and what follows it in a log whose times do not fall, lies behind it."""
+        return not self._is_early_enough(header)
+
     def _is_late_enough(self, header: BatchHeader) -> bool:
         since = self.since
         if since is None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quorate.pipeline.files.storage import checked
+from quorate.scripts.cli.incidents.options import (
+    FlapMinutes,
+    Flaps,
+    Limit,
+    Mass,
+    MinIsr,
+    SameEvent,
+    SlowMinutes,
+    thresholds_of,
+)
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, Out, workers_line
 from quorate.scripts.terminal import exit_codes
 
@@ -20,28 +29,6 @@ Tables = Annotated[
         "--tables", metavar="DIR", parser=checked, help="The tables that `quorate pipeline history` made of the paths."
     ),
 ]
-Mass = Annotated[
-    int, typer.Option("--mass", min=1, metavar="N", help="So many partitions changed at once are a mass event.")
-]
-Flaps = Annotated[
-    int, typer.Option("--flaps", min=0, metavar="N", help="An ISR that shrinks and grows more often flaps ...")
-]
-FlapMinutes = Annotated[
-    float, typer.Option("--flap-minutes", min=0.01, metavar="M", help="... within so many minutes.")
-]
-SlowMinutes = Annotated[
-    float, typer.Option("--slow-minutes", min=0, metavar="M", help="A reassignment that takes longer is slow.")
-]
-SameEvent = Annotated[
-    float,
-    typer.Option(
-        "--same-event-seconds", min=0, metavar="S", help="A loss so near to a broker's event has it as its cause."
-    ),
-]
-MinIsr = Annotated[
-    int, typer.Option("--min-isr", min=1, metavar="N", help="min.insync.replicas where the log has none.")
-]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show so many of each kind.")]
 Cluster = Annotated[
     str | None,
     typer.Option("--cluster", metavar="ID", help="Of the tables' clusters this one, of which the paths are."),
@@ -73,17 +60,9 @@ def incidents(
     Example: quorate pipeline incidents var/metadata --tables tables --slow-minutes 5
     """
     from quorate.pipeline.incidents.telling.page import incidents_page
-    from quorate.pipeline.incidents.thresholds import Thresholds
     from quorate.pipeline.jobs.incidents import find_incidents, write_tables
 
-    thresholds = Thresholds(
-        mass_partitions=mass,
-        flaps=flaps,
-        flap_window=timedelta(minutes=flap_minutes),
-        slow_reassignment=timedelta(minutes=slow_minutes),
-        same_event=timedelta(seconds=same_event_seconds),
-        min_isr=min_isr,
-    )
+    thresholds = thresholds_of(mass, flaps, flap_minutes, slow_minutes, same_event_seconds, min_isr)
     with (
         run.session("incidents", hands_on=True) as spark,
         find_incidents(spark, tables, paths, thresholds, cluster_id=cluster, mixed=mixed) as found,

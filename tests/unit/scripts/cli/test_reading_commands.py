@@ -33,6 +33,7 @@ EXCEPTIONS = {
     "can-stop controller": "no log says how the quorum was",
     "certs show": "files that no log knows of",
     "history": "all moments, one after the other",
+    "incidents": "all moments, one after the other, up to --until",
     "image diff": "each side names its own moment, behind an @",
     "log verify": "all of a log is to be whole",
     "node list": "processes as they run now",
@@ -42,6 +43,7 @@ EXCEPTIONS = {
     "snapshot list": "files, not a state",
     "snapshot show": "a checkpoint is the state at one offset",
     "snapshot verify": "files, not a state",
+    "timeline": "all moments, one after the other, up to --until",
     "topics deletions": "what brokers still have now",
 }
 #: Jobs over whole logs, with moments of their own.

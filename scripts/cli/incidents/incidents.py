@@ -1,0 +1,68 @@
+"""`quorate incidents`: outages, with when, how long and why, of a running cluster or of files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from quorate.pipeline.incidents.telling.report import document, report
+from quorate.pipeline.incidents.telling.story import incidents
+from quorate.scripts.cli.incidents.options import (
+    FlapMinutes,
+    Flaps,
+    Limit,
+    Mass,
+    MinIsr,
+    SameEvent,
+    SlowMinutes,
+    thresholds_of,
+)
+from quorate.scripts.cli.incidents.past import read_past
+from quorate.scripts.cli.logs.history_options import Places
+from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
+from quorate.scripts.terminal.output import reader_may_leave
+
+
+def show_incidents(
+    path: Places = None,
+    since: Since = None,
+    until: Until = None,
+    mass: Mass = 100,
+    flaps: Flaps = 3,
+    flap_minutes: FlapMinutes = 10,
+    slow_minutes: SlowMinutes = 10,
+    same_event_seconds: SameEvent = 5,
+    min_isr: MinIsr = 1,
+    limit: Limit = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything that was found, as one JSON value.")] = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Tell what went wrong: when, for how long, how bad it was, and why.
+
+    Partitions without a leader or below min.insync.replicas, brokers that crashed or shut down, lost log directories,
+    controllers that took over, elections that may have lost data, slow reassignments, flapping ISRs, mass changes. As
+    `quorate pipeline incidents`, which reads months of many clusters, and needs Spark.
+
+    With --since the log is read from the checkpoint before it, and what ended before it is left out; totals are of
+    all that was read. With --until it is told as if the log ended there.
+
+    Example: quorate incidents --since 2h
+    """
+    thresholds = thresholds_of(mass, flaps, flap_minutes, slow_minutes, same_event_seconds, min_isr)
+    past = read_past(path, TimeSpan.of(since, until), thresholds, controllers, secret_file)
+    findings = past.found.findings
+    told = [
+        one
+        for one in incidents(findings, thresholds)
+        if past.holds(one.from_offset, one.to_offset, is_open=one.is_open)
+    ]
+    lines = report(findings, told, limit, "--limit shows more", "There was no partition: there is nothing to tell.")
+    if as_json:
+        lines = [json.dumps(document(findings, told), ensure_ascii=False)]
+    with reader_may_leave():
+        sys.stdout.writelines(f"{line}\n" for line in lines)
