@@ -50,7 +50,7 @@ class LogVersions:
 
 @dataclass(frozen=True, slots=True)
 class SerialFindings:
-    """What was found, and of single partitions what the findings do not hold: every reassignment."""
+    """The findings, and what of single partitions they do not hold: every reassignment."""
 
     findings: IncidentFindings
     reassignments: list[Row]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class PartitionVersion(NamedTuple):
-    """What a partition was from one record on."""
+    """The state of a partition from one record on."""
 
     #: From when on it holds; those of a transaction all hold from its end on. The time in microseconds since 1970.
     offset: int

@@ -48,7 +48,7 @@ def read_past(
     """
     with places(paths, controllers, secret_file) as (log, _):
         stretches = _needed(log, span)
-        part = _Part(span)
+        part = _PartOfLog(span)
         versions = read_versions(stretches[0].start, part.batches(stretches), log.cluster_id)
         _say_where_it_begins(log, stretches[0].start, span)
     return Past(search(versions, thresholds), part.first_offset, part.end_offset)
@@ -64,7 +64,7 @@ def _needed(log: Log, span: TimeSpan) -> list[LogStretch]:
     return found
 
 
-class _Part:
+class _PartOfLog:
     """The batches up to the end of a span, and the offsets between which they lie in it."""
 
     def __init__(self, span: TimeSpan) -> None:
