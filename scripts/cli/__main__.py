@@ -132,7 +132,7 @@ _COMMANDS: Final = {
     ),
     "timeline": _Command(
         adding.add_timeline,
-        "Tell what happened to controllers, brokers and partitions, from when to when, in the order of time.",
+        "Tell what happened to controllers, brokers and partitions, in the order of time.",
         _FILES,
     ),
     "incidents": _Command(
