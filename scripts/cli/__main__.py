@@ -127,7 +127,7 @@ _COMMANDS: Final = {
     "snapshot": _Command(adding.add_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
     "history": _Command(
         adding.add_history,
-        "Show what changed in a log, of everything or of one thing: old and new value, when, where, why and by whom.",
+        "Show what changed in a log, of everything or of one thing: one line a request, with who asked and its effect.",
         _FILES,
     ),
     "timeline": _Command(
