@@ -32,6 +32,9 @@ IDENTITY: Final = "X-Quorate-Identity"
 PROXY: Final = "X-Quorate-Proxy"
 #: On a request that a standby passes on: how many times that was done. More than one is refused.
 HOPS: Final = "X-Quorate-Hops"
+#: On a change: the digest of the facts that it goes by (``plan_models.digest_of_facts``). It is decided only while they
+#: are so. For whoever may read them.
+EXPECTED_FACTS: Final = "X-Quorate-Expected-Facts"
 #: On a request: how long (ms) the client will wait.
 TIMEOUT_MS: Final = "X-Quorate-Timeout-Ms"
 

@@ -13,6 +13,7 @@ from quorate.controller.api.answers.answer_models import (
     WhatIfStep,
 )
 from quorate.controller.api.answers.explain_models import ExplainReply
+from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
 from quorate.controller.client.access import Read
 
 _CAN_STOP: Final = "/v1/answers/can-stop"
@@ -65,6 +66,14 @@ class AnswerClient:
         }  # fmt: skip
         given = {name: value for name, value in named.items() if value is not None}
         return await self._read("/v1/answers/explain", ExplainReply, given)
+
+    async def facts(self, change: PlannedChange) -> FactsReply:
+        """The facts that a change goes by, as they are now. It does not happen. Linearizable.
+
+        Raises:
+            ApiError: INVALID_REQUEST, an election that names no partition; POLICY_VIOLATION, there are too many.
+        """
+        return await self._read("/v1/answers/facts", FactsReply, {"consistency": "linearizable"}, change)
 
     async def what_if(self, steps: Sequence[WhatIfStep]) -> WhatIfReply:
         """The status before and after these events. They do not happen.

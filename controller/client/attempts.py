@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from quorate.controller.api import headers
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import (
     Answer,
@@ -57,6 +58,25 @@ class Sender(Protocol):
 
     async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
         """The answer. A request that is not repeatable is carried out once at most."""
+
+
+class ConditionalSender:
+    """``Sender``: each request is carried out only while the facts that it goes by are as they were.
+
+    A client over it, ``ControllerClient((), sender=...)``, makes one change that was planned.
+
+    Raises:
+        ApiError: INVALID_UPDATE_VERSION, they are not; nothing was changed.
+    """
+
+    def __init__(self, sender: Sender, digest: str, request_id: str) -> None:
+        """``digest``: of the facts (``digest_of_facts``). ``request_id``: what `quorate history` calls the request."""
+        self._sender = sender
+        self._headers = {headers.EXPECTED_FACTS: digest, headers.REQUEST_ID: request_id}
+
+    async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
+        """See ``Sender``."""
+        return await self._sender.send(replace(request, headers=self._headers), is_repeatable=is_repeatable)
 
 
 class _Failed(NamedTuple):

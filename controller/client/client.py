@@ -131,7 +131,7 @@ class ControllerClient:
         self._timeout_ms = timeout_ms
         self._at = at
         self._is_still = at is not None or sender is not None
-        self._attempts = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
+        self.sender = sender or sender_to(self.urls, self._connect, absent_ms, is_past=at is not None)
         self.access = AccessClient(self._read, self._write)
         self.tokens = TokenClient(self._read, self._write)
         self.labels = LabelClient(self._read, self._write)
@@ -209,7 +209,7 @@ class ControllerClient:
     async def unregister_broker(self, broker_id: int) -> UnregisterBrokerResponse:
         """Remove a broker's registration."""
         request = Request("DELETE", f"/v1/brokers/{broker_id}", self._timeout_ms)
-        return (await self._attempts.send(request, is_repeatable=False)).model(UnregisterBrokerResponse)
+        return (await self.sender.send(request, is_repeatable=False)).model(UnregisterBrokerResponse)
 
     # --- topics and partitions -----------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class ControllerClient:
     async def delete_topic(self, name: str) -> DeleteTopicsResponse:
         """Delete a topic by name."""
         request = Request("DELETE", f"/v1/topics/{topic_part(name)}", self._timeout_ms)
-        return (await self._attempts.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
+        return (await self.sender.send(request, is_repeatable=False)).model(DeleteTopicsResponse)
 
     async def describe_topic_deletions(self) -> DescribeTopicDeletionsResponse:
         """Deleted topics of which brokers still have replicas."""
@@ -319,7 +319,7 @@ class ControllerClient:
 
         path, body = "/v1/broker-rpc/alter-partition-columns", request_of(broker_id, broker_epoch, columns)
         request = Request("POST", path, timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
-        answer = await self._attempts.send(request, is_repeatable=False)
+        answer = await self.sender.send(request, is_repeatable=False)
         return outcome_of(answer.model(AlterPartitionColumnsResponse))
 
     async def assign_replicas_to_dirs(
@@ -388,12 +388,12 @@ class ControllerClient:
         if self._at is not None:
             wanted["at"] = self._at
         request = Request("GET" if body is None else "POST", path, self._timeout_ms, wanted, body=body)
-        return (await self._attempts.send(request, is_repeatable=True)).model(reply)
+        return (await self.sender.send(request, is_repeatable=True)).model(reply)
 
     async def _write(self, path: str, body: BaseModel, reply: type[R]) -> R:
         request = Request("POST", path, self._timeout_ms, body=body)
-        return (await self._attempts.send(request, is_repeatable=False)).model(reply)
+        return (await self.sender.send(request, is_repeatable=False)).model(reply)
 
     async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
         request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)
-        return (await self._attempts.send(request, is_repeatable=True)).model(reply)
+        return (await self.sender.send(request, is_repeatable=True)).model(reply)

@@ -160,6 +160,8 @@ class Request:
     as_msgpack: bool = False
     #: The answer is given up after so long without a byte of it; None: only when the time is up.
     silence_ms: float | None = None
+    #: Headers beside those that every request has.
+    headers: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class Connection:
 
     async def _send(self, request: Request, said: Mapping[str, str]) -> Answer:
         """The same, with these headers besides."""
-        sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms))), **said}
+        sent_headers = {headers.TIMEOUT_MS: str(max(1, int(request.timeout_ms))), **(request.headers or {}), **said}
         data = None
         if request.body is not None:
             data = pack(request.body) if request.as_msgpack else request.body.model_dump_json().encode()

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from quorate.controller.decisions.decision import Decision
-from quorate.controller.decisions.origin import Origin
+from quorate.controller.decisions.origin import ORIGIN, Origin
+from quorate.controller.decisions.precondition import PRECONDITION
 from quorate.controller.engine.purgatory import Reply, T_contra
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from quorate.snapshots.image.image import MetadataImage
@@ -128,6 +129,23 @@ class WriteRequest(Generic[T]):
     def is_urgent(self) -> bool:
         """Whether it comes before what is not."""
         return self.is_external and self.name in _URGENT
+
+
+def asked_for(
+    name: str, operation: Callable[[WriteContext], Decision[T]], reply: WriteReply[T], applied: Applied[T] | None
+) -> WriteRequest[T]:
+    """The write event that the running task asks for: by its ``ORIGIN``, and under its ``PRECONDITION``.
+
+    The condition is looked at where the change is decided, so between the two nothing can happen.
+    """
+    precondition = PRECONDITION.get()
+
+    def decide(context: WriteContext) -> Decision[T]:
+        if precondition is not None:
+            precondition(context.image)
+        return operation(context)
+
+    return WriteRequest(name, decide, reply, applied, ORIGIN.get(), is_external=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from quorate.controller.decisions.decision import Decision, Slice
-from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.decisions.record_slices import as_transaction, slices_of
 from quorate.controller.engine.confirmed_reads import ConfirmedReads
 from quorate.controller.engine.event_queue import Event, EventQueue, Scheduler
@@ -33,6 +32,7 @@ from quorate.controller.engine.interfaces import (
     UnheardReply,
     WriteContext,
     WriteRequest,
+    asked_for,
 )
 from quorate.controller.engine.mass_pass import MassPass
 from quorate.controller.engine.purgatory import Purgatory
@@ -137,7 +137,7 @@ class QuorumController:
     ) -> T:
         """Decide on the head, write the records, and return the reply once they are committed.
 
-        The change is said to be asked for by the running task's ``controller.decisions.origin.ORIGIN``.
+        It is asked for by the running task's ``ORIGIN``, and refused where its ``PRECONDITION`` does not hold.
 
         Args:
             timeout_ms: bounds the wait in the queue (then nothing was changed) and the wait for the commit
@@ -150,7 +150,7 @@ class QuorumController:
         """
         reply: FutureReply[T] = FutureReply(asyncio.get_running_loop().create_future())
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
-        request = WriteRequest(name, operation, reply, applied, ORIGIN.get(), is_external=True)
+        request = asked_for(name, operation, reply, applied)
         self._refuse_if_overloaded()
         self.events.append(self._write_event(request, deadline))
         # Twice the time: one for the queue, which the event itself enforces, one for the commit.

@@ -21,7 +21,9 @@ from quorate.controller.api.models import MomentParameters, Nothing, ReadParamet
 from quorate.controller.connections.bodies import Bodies, HeldBody
 from quorate.controller.connections.body_turns import BodyTurns, bytes_at_once
 from quorate.controller.decisions.origin import ORIGIN
+from quorate.controller.decisions.precondition import PRECONDITION
 from quorate.controller.http.callers import CALLER, STANDING, origin_of, rights_here
+from quorate.controller.http.expected_facts import precondition_of
 from quorate.controller.http.forward_line import ForwardLine
 from quorate.controller.http.forwarding import active_peer, forward
 from quorate.controller.http.ports import Node
@@ -84,6 +86,7 @@ def make_handler(route: Route) -> _Handler:
             model = await _decode(route, request, body, media, owner)
             rights = node.access.rights(caller)
             ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
+            PRECONDITION.set(precondition_of(request, rights, parameters, model))
             reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
             if not route.is_write:  # it may have waited; what is written is told
                 STANDING.get().check(partial(route.permission.check, body=model))

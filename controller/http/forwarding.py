@@ -32,7 +32,7 @@ _LOOK_S: Final = 0.1
 #: Attempts to connect to a controller that the quorum hears.
 _CONNECTS_MAX: Final = 4
 
-_PASSED_ON: Final = ("Content-Type", "Accept", headers.CLIENT_ID, headers.TIMEOUT_MS)
+_PASSED_ON: Final = ("Content-Type", "Accept", headers.CLIENT_ID, headers.TIMEOUT_MS, headers.EXPECTED_FACTS)
 #: ... and where nobody has to show who it is: the secret, and in whose name is asked.
 _SAID: Final = ("Authorization", headers.PRINCIPAL)
 _PASSED_BACK: Final = (

@@ -75,6 +75,14 @@ _COMMANDS: Final = {
         "Show the status of a cluster before and after events that do not happen: nothing is changed.",
         _CLUSTER,
     ),
+    "apply": _Command(
+        adding.add_apply, "Make the changes of a plan, if nothing that they go by has changed.", _CLUSTER
+    ),
+    "undo": _Command(
+        adding.add_undo,
+        "Take back what a request changed: it is found in the log, and the way back shown and asked about.",
+        _CLUSTER,
+    ),
     "cluster": _Command(adding.add_cluster, "Describe the cluster in a few numbers, and even it out.", _CLUSTER),
     "quorum": _Command(
         adding.add_quorum, "Who leads the controllers, in which epoch, and how far each voter is.", _CLUSTER

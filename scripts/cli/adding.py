@@ -79,6 +79,22 @@ def add_status(app: typer.Typer) -> None:
     app.command()(status.status)
 
 
+def add_apply(app: typer.Typer) -> None:
+    """Add `apply`."""
+    import_lean_client()
+    from quorate.scripts.cli.plans import apply
+
+    app.command("apply")(apply.apply)
+
+
+def add_undo(app: typer.Typer) -> None:
+    """Add `undo`."""
+    import_lean_client()
+    from quorate.scripts.cli.plans import undo
+
+    app.command("undo")(undo.undo)
+
+
 def add_can_stop(app: typer.Typer) -> None:
     """Add `can-stop`."""
     import_lean_client()

@@ -9,13 +9,16 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.api.resources import BrokerReply
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.protocol import UnregisterBrokerRequest
 from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.cli.feed import feed
 from quorate.scripts.cli.moves.drain import decommission, drain
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import ago, columns, counted, or_dash, show
@@ -122,6 +125,7 @@ def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:
 def unregister(
     broker_id: BrokerId,
     force: Annotated[bool, typer.Option("--force", help="Also one that runs, or holds replicas.")] = False,
+    plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -140,6 +144,10 @@ def unregister(
     if held is not None and not force and (why := _why_not_unregistered(held)):
         sys.stderr.write(f"quorate: broker {broker_id} {why}\n")
         raise typer.Exit(exit_codes.REFUSED)
+    if plan is not None:
+        change = PlannedChange(unregister_broker=UnregisterBrokerRequest(broker_id=broker_id))
+        write_plan(plan, "brokers unregister", [change], controllers, secret_file)
+        return
     confirm(f"unregister broker {broker_id}", yes=yes)
     reply = ask(controllers, secret_file, lambda c: c.unregister_broker(broker_id), about=f"broker {broker_id}")
     if held is not None and held.replicas:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.features import FeatureUpdate, UpdateFeaturesRequest
 from quorate.metadata_log.errors import ApiError
-from quorate.scripts.terminal.arguments import AsJson, DryRun
+from quorate.scripts.cli.plans.plan_files import write_plan
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
@@ -49,13 +52,17 @@ def describe(
 
 @app.command()
 def upgrade(
-    levels: Levels, dry_run: DryRun = False, controllers: Controllers = None, secret_file: SecretFile = None
+    levels: Levels,
+    dry_run: DryRun = False,
+    plan: PlanTo = None,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
 ) -> None:
     """Raise levels, all of them or none.
 
     Example: quorate features upgrade metadata.version=30
     """
-    _update(levels, "UPGRADE", controllers, secret_file, is_dry_run=dry_run)
+    _update(levels, "UPGRADE", controllers, secret_file, is_dry_run=dry_run, plan=plan)
 
 
 @app.command()
@@ -63,6 +70,7 @@ def downgrade(
     levels: Levels,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Also where metadata might be lost.")] = False,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -71,15 +79,22 @@ def downgrade(
     Example: quorate features downgrade eligible.leader.replicas.version=0 --dry-run
     """
     kind: UpgradeType = "UNSAFE_DOWNGRADE" if unsafe else "SAFE_DOWNGRADE"
-    _update(levels, kind, controllers, secret_file, is_dry_run=dry_run)
+    _update(levels, kind, controllers, secret_file, is_dry_run=dry_run, plan=plan)
 
 
 def _update(
-    levels: list[str], kind: UpgradeType, controllers: Controllers, secret_file: SecretFile, *, is_dry_run: bool
+    levels: list[str],
+    kind: UpgradeType,
+    controllers: Controllers,
+    secret_file: SecretFile,
+    *,
+    is_dry_run: bool,
+    plan: Path | None,
 ) -> None:
     updates = [
         FeatureUpdate(feature=name, max_version_level=level, upgrade_type=kind) for name, level in _pairs(levels)
     ]
+    is_dry_run = is_dry_run or plan is not None
     request = UpdateFeaturesRequest(feature_updates=updates, validate_only=is_dry_run)
     try:
         response = ask(controllers, secret_file, lambda client: client.update_features(request))
@@ -91,6 +106,10 @@ def _update(
         sys.stdout.write(f"{result.feature} {verb} from {result.level_before} to {result.level_after}.\n")
         losses = [loss.model_dump() for loss in result.losses]
         sys.stdout.writelines(_losses(losses, "would be lost" if is_dry_run else "lost"))
+    if plan is not None:
+        change = PlannedChange(update_features=UpdateFeaturesRequest(feature_updates=updates))
+        made_by = "features upgrade" if kind == "UPGRADE" else "features downgrade"
+        write_plan(plan, made_by, [change], controllers, secret_file)
 
 
 def _losses(losses: Any, verb: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol.labels import (
     AlterLabelsRequest,
@@ -17,7 +18,8 @@ from quorate.controller.protocol.labels import (
     LabelEntry,
     LabelKind,
 )
-from quorate.scripts.terminal.arguments import LIMIT_DEFAULT, AsJson, DryRun, Limit
+from quorate.scripts.cli.plans.plan_files import write_plan
+from quorate.scripts.terminal.arguments import LIMIT_DEFAULT, AsJson, DryRun, Limit, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave
@@ -111,6 +113,7 @@ def set_(
     if_: If = None,
     if_absent: IfAbsent = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -123,7 +126,7 @@ def set_(
     """
     changes = [_entry(resource, text, "KEY=VALUE") for text in label]
     conditions = _conditions(resource, if_, if_absent)
-    _alter(resource, changes, conditions, controllers, secret_file, is_dry_run=dry_run, as_json=as_json)
+    _alter(resource, changes, conditions, controllers, secret_file, is_dry_run=dry_run, plan=plan, as_json=as_json)
 
 
 @app.command()
@@ -132,6 +135,7 @@ def remove(
     key: Annotated[list[str], typer.Argument(metavar="KEY...", help="NAMESPACE/NAME.", show_default=False)],
     if_: If = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -142,7 +146,7 @@ def remove(
     """
     changes = [_made(resource, one, None) for one in key]
     conditions = _conditions(resource, if_, None)
-    _alter(resource, changes, conditions, controllers, secret_file, is_dry_run=dry_run, as_json=as_json)
+    _alter(resource, changes, conditions, controllers, secret_file, is_dry_run=dry_run, plan=plan, as_json=as_json)
 
 
 def _alter(
@@ -153,10 +157,16 @@ def _alter(
     secret_file: Path | None,
     *,
     is_dry_run: bool,
+    plan: Path | None,
     as_json: bool,
 ) -> None:
-    request = make(AlterLabelsRequest, changes=changes, conditions=conditions, validate_only=is_dry_run)
+    is_tried = is_dry_run or plan is not None
+    request = make(AlterLabelsRequest, changes=changes, conditions=conditions, validate_only=is_tried)
     response: AlterLabelsResponse = ask(controllers, secret_file, lambda client: client.labels.alter(request))
+    if plan is not None:
+        wanted = AlterLabelsRequest(changes=changes, conditions=conditions)
+        write_plan(plan, "labels", [PlannedChange(alter_labels=wanted)], controllers, secret_file)
+        return
     if as_json:
         sys.stdout.write(response.model_dump_json() + "\n")
     elif response.changed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -37,6 +38,15 @@ def _all_sendable(texts: list[str] | None) -> list[str] | None:
 AsJson = Annotated[bool, typer.Option("--json", help="Everything known, as JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come of it, and change nothing.")]
+PlanTo = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="Write down what would be done, and change nothing: `quorate apply FILE` does it, if nothing has changed.",
+        show_default=False,
+    ),
+]
 Patterns = Annotated[
     list[str] | None,
     typer.Argument(

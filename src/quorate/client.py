@@ -25,6 +25,7 @@ from quorate.controller.api.answers.explain_models import (
     RiskCode,
     SymptomCode,
 )
+from quorate.controller.api.answers.plan_models import Fact, FactsReply, FactValue, PlannedChange, digest_of_facts
 from quorate.controller.api.answers.status_models import ReasonCode, StatusReason, StatusReply, Verdict
 from quorate.controller.api.answers.stop_models import (
     AnsweredPartitions,
@@ -72,6 +73,7 @@ from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
 from quorate.controller.client.access import AccessClient
 from quorate.controller.client.answers import AnswerClient
 from quorate.controller.client.attempts import (
+    ConditionalSender,
     Sender,
     Unreachable,
 )
@@ -127,6 +129,7 @@ from quorate.controller.protocol.acls import (
 from quorate.controller.protocol.brokers import (
     Listener,
     SupportedFeature,
+    UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
 from quorate.controller.protocol.configs import (
@@ -300,6 +303,7 @@ __all__ = [
     "CheckpointsReply",
     "ClientClosed",
     "ClusterReply",
+    "ConditionalSender",
     "ConfigSourceName",
     "ConfigSynonym",
     "ConfigValue",
@@ -361,6 +365,9 @@ __all__ = [
     "ExplainedReassignment",
     "ExplainedRemedy",
     "ExplainedSymptom",
+    "Fact",
+    "FactValue",
+    "FactsReply",
     "FeatureLoss",
     "FeatureUpdate",
     "HttpModel",
@@ -392,6 +399,7 @@ __all__ = [
     "PartitionCounts",
     "PartitionsReply",
     "PasswordLogin",
+    "PlannedChange",
     "QuorateError",
     "QuorumMargin",
     "QuorumReply",
@@ -442,6 +450,7 @@ __all__ = [
     "TopicSummary",
     "TopicsReply",
     "Unreachable",
+    "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
@@ -456,6 +465,7 @@ __all__ = [
     "WhatIfRequest",
     "WhatIfStep",
     "checked",
+    "digest_of_facts",
     "read_secret",
     "retriable",
     "uuid_from_text",

@@ -76,7 +76,7 @@ async def here(url: str, *arguments: str) -> Ended:
 class Terminal:
     """Commands against a stage whose brokers stay alive as long as somebody types."""
 
-    def __init__(self, stage: Stage, epochs: Mapping[int, int]) -> None:
+    def __init__(self, stage: Stage, epochs: dict[int, int]) -> None:
         self.stage = stage
         self.epochs = epochs
 

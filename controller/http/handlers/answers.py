@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 
@@ -17,15 +18,18 @@ from quorate.controller.api.answers.answer_models import (
     node_ids,
 )
 from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
+from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
 from quorate.controller.api.answers.status_models import StatusParameters
 from quorate.controller.api.answers.stop_models import CanStopReason, QuorumMargin
-from quorate.controller.api.models import Nothing, PastViewParameters
+from quorate.controller.api.models import Nothing, PastViewParameters, ReadParameters
 from quorate.controller.api.resources import QuorumReply
 from quorate.controller.decisions.controller_config import ControllerConfig
-from quorate.controller.http.handlers.common import get_status, observe_quorum
+from quorate.controller.http.handlers.common import get_status, observe_quorum, read_image
 from quorate.controller.http.ports import Node
 from quorate.controller.http.read_only_node import node_at
 from quorate.controller.http.routing import Call
+from quorate.controller.permissions.facts import need_facts
+from quorate.controller.plans.facts import facts_of
 from quorate.controller.reads.answer_turns import Check
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
@@ -83,6 +87,18 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
         state_time_ms=image.provenance.log_time_ms,
         before=before,
         after=after.model_copy(update={"elections": elections_of(rehearsal.elected)}),
+    )
+
+
+async def facts(call: Call, parameters: ReadParameters, body: PlannedChange) -> FactsReply:
+    need_facts(call.rights, body)
+    image = await read_image(call, parameters)
+    found = await asyncio.to_thread(facts_of, image, body)
+    return FactsReply(
+        cluster_id=call.node.cluster_id,
+        state_offset=image.provenance.end_offset,
+        state_time_ms=image.provenance.log_time_ms,
+        facts=found,
     )
 
 

@@ -41,7 +41,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         permission=OnCluster("ALTER_CONFIGS"),
         of=_access,
         is_bulk=True,
-        errors=(422, 429),
+        errors=(409, 422, 429),
     ),
     route(
         "GET",
@@ -87,7 +87,7 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         permission=OnCluster("ALTER"),
         of=_access,
         is_bulk=True,
-        errors=(422, 429),
+        errors=(409, 422, 429),
     ),
     write(
         "/v1/acls/delete",
@@ -97,6 +97,6 @@ ACCESS_ROUTES: Final[tuple[Route, ...]] = (
         permission=OnCluster("ALTER"),
         of=_access,
         is_bulk=True,
-        errors=(422, 429),
+        errors=(409, 422, 429),
     ),
 )

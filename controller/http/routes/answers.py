@@ -6,10 +6,12 @@ from typing import Final
 
 from quorate.controller.api.answers.answer_models import CanStopParameters, CanStopReply, WhatIfReply, WhatIfRequest
 from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
-from quorate.controller.api.models import Nothing, PastViewParameters
+from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
+from quorate.controller.api.models import Nothing, PastViewParameters, ReadParameters
 from quorate.controller.http.handlers import answers
 from quorate.controller.http.routing import Route, Serving, route
-from quorate.controller.permissions.permission import OnCluster
+from quorate.controller.permissions.facts import FACTS_RULE
+from quorate.controller.permissions.permission import ByItem, OnCluster
 
 ANSWER_ROUTES: Final[tuple[Route, ...]] = (
     route(
@@ -37,6 +39,20 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
         reply=ExplainReply,
         serving=Serving.VIEW,
         errors=(400, 404),
+    ),
+    route(
+        "POST",
+        "/v1/answers/facts",
+        "The facts that changes go by, which do not happen: what a plan writes down, and is compared with",
+        answers.facts,
+        tag="answers",
+        permission=ByItem(FACTS_RULE),
+        parameters=ReadParameters,
+        body=PlannedChange,
+        reply=FactsReply,
+        serving=Serving.CONSISTENT,
+        takes_lists=True,
+        errors=(422,),
     ),
     route(
         "POST",

@@ -46,7 +46,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         reply=AlterConfigsResponse,
         serving=Serving.ACTIVE,
         is_bulk=True,
-        errors=(404, 422, 429),
+        errors=(404, 409, 422, 429),
     ),
     route(
         "POST",
@@ -60,7 +60,7 @@ CONFIG_ROUTES: Final[tuple[Route, ...]] = (
         reply=AlterConfigsResponse,
         serving=Serving.ACTIVE,
         is_bulk=True,
-        errors=(404, 422, 429),
+        errors=(404, 409, 422, 429),
     ),
     route(
         "GET",

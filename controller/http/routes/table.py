@@ -219,7 +219,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         reply=DeleteTopicsResponse,
         serving=Serving.ACTIVE,
         is_bulk=True,
-        errors=(404, 429),
+        errors=(404, 409, 429),
     ),
     route(
         "POST",

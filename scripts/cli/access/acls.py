@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, get_args
 import typer
 from pydantic import BaseModel
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.acls import (
     AclCreation,
     AclFilter,
@@ -17,11 +18,13 @@ from quorate.controller.protocol.acls import (
     AclPermissionType,
     AclResourceType,
     CreateAclsRequest,
+    CreateAclsResponse,
     DeleteAclsRequest,
     DescribeAclsResponse,
     MatchingAcl,
 )
-from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
+from quorate.scripts.cli.plans.plan_files import write_plan
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
@@ -118,6 +121,7 @@ def add(
         list[str] | None, typer.Option(metavar="HOST", help="An address. Default: every host. May be repeated.")
     ] = None,
     deny: Annotated[bool, typer.Option("--deny", help="Keep from it, whatever else allows it.")] = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -143,9 +147,15 @@ def add(
         for who, where, what in product(principal, host or ["*"], map(_operation, operation))
     ]
     request: CreateAclsRequest = make(CreateAclsRequest, creations=creations)
+    if plan is not None:
+        write_plan(plan, "acls add", [PlannedChange(create_acls=request)], controllers, secret_file)
+        return
     subjects = [f"{one.principal}, {_word(one.operation)}, from {one.host}" for one in creations]
     response = ask(controllers, secret_file, lambda client: client.access.create_acls(request), about=only(subjects))
-    verb = "Denied" if deny else "Allowed"
+    _report_added(subjects, response, "Denied" if deny else "Allowed", as_json=as_json)
+
+
+def _report_added(subjects: list[str], response: CreateAclsResponse, verb: str, *, as_json: bool) -> None:
     outcomes = [
         ItemOutcome(subject, result.error_code, result.error_message, f"{verb}: {subject}.")
         for subject, result in zip(subjects, response.results, strict=True)
@@ -162,6 +172,7 @@ def remove(
     operation: WhichOperation = None,
     permission: WhichPermission = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -174,6 +185,10 @@ def remove(
     wanted = _filter(resource, pattern, principal, host, operation, permission)
     if wanted == AclFilter():
         raise typer.BadParameter("say which: RESOURCE, --principal, --host, --operation or --permission")
+    request: DeleteAclsRequest = make(DeleteAclsRequest, filters=[wanted])
+    if plan is not None:
+        write_plan(plan, "acls remove", [PlannedChange(delete_acls=request)], controllers, secret_file)
+        return
     if dry_run or not yes:
         described = ask(controllers, secret_file, lambda client: client.access.describe_acls(wanted))
         found = _flat(described)
@@ -182,7 +197,6 @@ def remove(
             return
         if found:
             confirm(f"remove {counted(len(found), 'ACL')} for good", yes=False)
-    request: DeleteAclsRequest = make(DeleteAclsRequest, filters=[wanted])
     response = ask(controllers, secret_file, lambda client: client.access.delete_acls(request))
     matching = response.filter_results[0].matching_acls
     _show_removed(matching, response, "was removed" if len(matching) == 1 else "were removed", as_json=as_json)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -16,7 +17,8 @@ from quorate.controller.protocol.quotas import (
     QuotaEntityPart,
     QuotaMatch,
 )
-from quorate.scripts.terminal.arguments import AsJson, DryRun
+from quorate.scripts.cli.plans.plan_files import write_plan
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
@@ -96,6 +98,7 @@ def set_(
         ),
     ],
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -105,7 +108,7 @@ def set_(
     Example: quorate quotas set user/ana --quota producer_byte_rate=1048576 --quota request_percentage=50
     """
     ops = [{"key": key, "value": value} for key, value in _values(quota)]
-    _alter(entity, ops, controllers, secret_file, is_dry_run=dry_run, as_json=as_json)
+    _alter(entity, ops, controllers, secret_file, is_dry_run=dry_run, plan=plan, as_json=as_json)
 
 
 @app.command()
@@ -113,6 +116,7 @@ def remove(
     entity: Entity,
     quota: Annotated[list[str], typer.Option("--quota", metavar="NAME", help="May be repeated.")],
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -122,7 +126,7 @@ def remove(
     Example: quorate quotas remove user/ana client-id/batch --quota producer_byte_rate
     """
     ops = [{"key": key, "remove": True} for key in quota]
-    _alter(entity, ops, controllers, secret_file, is_dry_run=dry_run, as_json=as_json)
+    _alter(entity, ops, controllers, secret_file, is_dry_run=dry_run, plan=plan, as_json=as_json)
 
 
 def _alter(
@@ -132,6 +136,7 @@ def _alter(
     secret_file: Path | None,
     *,
     is_dry_run: bool,
+    plan: Path | None,
     as_json: bool,
 ) -> None:
     parts = []
@@ -140,11 +145,15 @@ def _alter(
         if not slash:
             raise typer.BadParameter(f"{text}: say {text}/NAME, or {text}/ for the default", param_hint="ENTITY")
         parts.append({"entity_type": type_, "entity_name": name or None})
-    request = make(AlterClientQuotasRequest, entries=[{"entity": parts, "ops": ops}], validate_only=is_dry_run)
+    is_tried = is_dry_run or plan is not None
+    request = make(AlterClientQuotasRequest, entries=[{"entity": parts, "ops": ops}], validate_only=is_tried)
     response: AlterClientQuotasResponse = ask(
         controllers, secret_file, lambda client: client.access.alter_client_quotas(request), about=" ".join(entity)
     )
-    if as_json:
+    if plan is not None:
+        wanted = AlterClientQuotasRequest(entries=request.entries)
+        write_plan(plan, "quotas", [PlannedChange(alter_client_quotas=wanted)], controllers, secret_file)
+    elif as_json:
         sys.stdout.write(response.model_dump_json() + "\n")
     else:
         named = _entity_text(response.entries[0].entity)

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.scram import (
     AlterUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -19,8 +20,9 @@ from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.credentials import users_of
 from quorate.controller.scram.keys import ITERATIONS_MAX, ITERATIONS_MIN, salted_password
 from quorate.controller.scram.server import ScramServer
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.logins.passwords import PasswordFile, ask_password
-from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
@@ -79,13 +81,15 @@ def set_(
         int, typer.Option(min=ITERATIONS_MIN, max=ITERATIONS_MAX, help="More make guessing slower, and logging in too.")
     ] = ITERATIONS_MIN,
     password_file: PasswordFile = None,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
     """Give a user a password, or another one.
 
-    The password itself is never sent, and cannot be given as an argument, where other users of this machine see it.
+    The password itself is never sent, and cannot be given as an argument, where other users of this machine see it. A
+    plan holds what is sent, by which the user could log in: it is for its owner alone.
 
     Example: quorate users set ana --mechanism SCRAM-SHA-256 --password-file ana.password
     """
@@ -100,6 +104,9 @@ def set_(
         salted_password=salted_password(mechanism, password, salt, iterations),
     )
     request = AlterUserScramCredentialsRequest(upsertions=[upsertion])
+    if plan is not None:
+        write_plan(plan, "users set", [PlannedChange(alter_user_scram_credentials=request)], controllers, secret_file)
+        return
     _alter(request, name, f"The {mechanism} credential of {name} was set.", controllers, secret_file, as_json=as_json)
 
 
@@ -107,6 +114,7 @@ def set_(
 def remove(
     name: Name,
     mechanism: Mechanism,
+    plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -116,10 +124,14 @@ def remove(
 
     Example: quorate users remove ana --mechanism SCRAM-SHA-256
     """
-    confirm(f"remove the {mechanism} credential of {name[:80]}", yes=yes)
     request = AlterUserScramCredentialsRequest(
         deletions=[make(ScramCredentialDeletion, name=name, mechanism=mechanism)]
     )
+    if plan is not None:
+        change = PlannedChange(alter_user_scram_credentials=request)
+        write_plan(plan, "users remove", [change], controllers, secret_file)
+        return
+    confirm(f"remove the {mechanism} credential of {name[:80]}", yes=yes)
     _alter(
         request, name, f"The {mechanism} credential of {name} was removed.", controllers, secret_file, as_json=as_json
     )

@@ -110,19 +110,19 @@ def _say_what_is_missing(log: Log, audit: AllSources, begin: ReplayState | None)
     return True
 
 
-_HEADS: Final = ("TIME", "OFFSET", "WHO", "WHAT", "EFFECT")
+_HEADS: Final = ("TIME", "OFFSET", "WHO", "WHAT", "REQUEST", "EFFECT")
 
 
 def _row(steps: Sequence[HistoryStep]) -> tuple[str, ...]:
     """A request in one line. A controller that acted by itself is ``controller``."""
     first = steps[0]
-    who, what = "-", "-"
+    who, what, request_id = "-", "-", None
     if first.line is not None:
         who = first.line.principal or "controller"
         who += "" if first.line.proxy is None else f" through {first.line.proxy}"
-        what = first.line.event
+        what, request_id = first.line.event, first.line.request_id
     changes = [change for step in steps for change in step.changes]
-    return format_time(first.time_ms), str(first.base_offset), who, what, effect(changes)
+    return format_time(first.time_ms), str(first.base_offset), who, what, request_id or "-", effect(changes)
 
 
 def _lines(step: HistoryStep, why_unknown: str | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -20,8 +21,9 @@ from quorate.controller.protocol.configs import (
     ResourceTypeName,
 )
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.config_names import point_out_slips
-from quorate.scripts.terminal.arguments import AsJson, DryRun, key_values
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, key_values
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
@@ -100,6 +102,7 @@ def alter(
     subtract: Annotated[list[str] | None, typer.Option(metavar="NAME=ITEM,...", help="Take items from a list.")] = None,
     delete: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Set no longer.")] = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -118,10 +121,16 @@ def alter(
         raise typer.BadParameter("say what is to change: --set, --delete, --append or --subtract")
     point_out_slips(kind, [change.name for change in changes if change.config_operation != "DELETE"])
     request = IncrementalAlterConfigsRequest(
-        resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)], validate_only=dry_run
+        resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)],
+        validate_only=dry_run or plan is not None,
     )
     response = ask(controllers, secret_file, lambda c: c.incremental_alter_configs(request), about=resource)
-    _report(resource, response, is_dry_run=dry_run)
+    if plan is None:
+        _report(resource, response, is_dry_run=dry_run)
+        return
+    _check(response)
+    change = PlannedChange(incremental_alter_configs=IncrementalAlterConfigsRequest(resources=request.resources))
+    write_plan(plan, "configs alter", [change], controllers, secret_file)
 
 
 @app.command()
@@ -129,6 +138,7 @@ def replace(
     resource: Resource,
     set_: SetConfigs = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
 ) -> None:
@@ -141,10 +151,15 @@ def replace(
     point_out_slips(kind, [config.name for config in configs])
     request = AlterConfigsRequest(
         resources=[ReplacedConfigsResource(resource_type=kind, resource_name=name, configs=configs)],
-        validate_only=dry_run,
+        validate_only=dry_run or plan is not None,
     )
     response = ask(controllers, secret_file, lambda c: c.alter_configs(request), about=resource)
-    _report(resource, response, is_dry_run=dry_run)
+    if plan is None:
+        _report(resource, response, is_dry_run=dry_run)
+        return
+    _check(response)
+    change = PlannedChange(alter_configs=AlterConfigsRequest(resources=request.resources))
+    write_plan(plan, "configs replace", [change], controllers, secret_file)
 
 
 def _resource(text: str) -> tuple[ResourceTypeName, str]:
@@ -156,7 +171,11 @@ def _resource(text: str) -> tuple[ResourceTypeName, str]:
 
 
 def _report(resource: str, response: AlterConfigsResponse, *, is_dry_run: bool) -> None:
+    _check(response)
+    sys.stdout.write(f"{resource} {'can be' if is_dry_run else 'was'} changed.\n")
+
+
+def _check(response: AlterConfigsResponse) -> None:
     (result,) = response.responses
     if result.error_code:
         raise ApiError(result.error_code, result.error_message or result.error_code.name)
-    sys.stdout.write(f"{resource} {'can be' if is_dry_run else 'was'} changed.\n")

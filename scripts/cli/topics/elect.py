@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
     ElectionPartitionResult,
@@ -18,12 +19,16 @@ from quorate.controller.protocol import (
     ElectLeadersResponse,
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.cli.topics.json_files import ElectionFile, read_json
-from quorate.scripts.terminal.arguments import AsJson, Yes, confirm, sendable
+from quorate.scripts.cli.topics.reassignment_steps import NotNow
+from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm, sendable
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.paging import all_partitions
 
 
 class ElectionType(StrEnum):
@@ -52,6 +57,7 @@ def elect(
         typer.Option("--path", metavar="FILE", help='{"partitions":[{"topic":"orders","partition":0}]}; - is stdin.'),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="All partitions that need one.")] = False,
+    plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -62,10 +68,17 @@ def elect(
     Example: quorate elect --type preferred --topic orders --partition 0
     """
     wanted = _wanted(topic, partition, path, is_all=all_)
+    kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
+    if plan is not None:
+        named = ask(controllers, secret_file, lambda client: _needing(client, kind)) if wanted is None else wanted
+        if not named:
+            raise NothingToPlan("no partition needs an election: there is nothing to plan")
+        change = PlannedChange(elect_leaders=ElectLeadersRequest(election_type=kind, topic_partitions=named))
+        write_plan(plan, "elect", [change], controllers, secret_file)
+        return
     if election_type is ElectionType.UNCLEAN:
         what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")
         confirm(f"elect leaders that may lack records for {what}", yes=yes)
-    kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
     request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
     reply = ask(controllers, secret_file, lambda client: _elect(client, request), about=_only(wanted))
     topics = reply.replica_election_results
@@ -88,6 +101,25 @@ def _wanted(
     for one in read_json(path, ElectionFile).partitions:
         by_topic.setdefault(one.topic, []).append(one.partition)
     return [ElectionPartitions(topic=name, partitions=numbers) for name, numbers in by_topic.items()]
+
+
+async def _needing(client: ControllerClient, kind: Literal["PREFERRED", "UNCLEAN"]) -> list[ElectionPartitions]:
+    """The partitions that need an election now: a plan names what it is about.
+
+    Raises:
+        NotNow: there are too many for one plan.
+    """
+    condition = "not-preferred" if kind == "PREFERRED" else "offline"
+    found = await all_partitions(client, {"conditions": condition}, RECORDS_PER_OPERATION_MAX)
+    if found.matching > RECORDS_PER_OPERATION_MAX:
+        raise NotNow(
+            f"{found.matching} partitions need an election: {RECORDS_PER_OPERATION_MAX} in one plan is the most"
+        )
+    return [
+        ElectionPartitions(topic=topic.name, partitions=[one.partition_index for one in topic.partitions])
+        for topic in found.topics
+        if topic.name is not None
+    ]
 
 
 def _only(wanted: list[ElectionPartitions] | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
@@ -17,7 +18,8 @@ from quorate.controller.protocol import (
     OngoingPartitionReassignment,
     ReassignableTopicResult,
 )
-from quorate.scripts.cli.moves.waves import MoveRun, reassignment_request
+from quorate.scripts.cli.moves.waves import reassignment_request
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.json_files import ReassignmentFile, TopicsFile, read_json
 from quorate.scripts.cli.topics.partition_rows import ids_text
 from quorate.scripts.cli.topics.reassignment_steps import (
@@ -26,9 +28,10 @@ from quorate.scripts.cli.topics.reassignment_steps import (
     current_assignment,
     propose,
     verify_moves,
+    watch_moves,
 )
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, Patterns, Yes, broker_ids, confirm, patterns_text
+from quorate.scripts.terminal.arguments import AsJson, Patterns, PlanTo, Yes, broker_ids, confirm, patterns_text
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
@@ -119,6 +122,7 @@ def apply(
     file: PlanFile,
     additional: Annotated[bool, typer.Option("--additional", help="Also while other reassignments are open.")] = False,
     wait: Wait = False,
+    plan_to: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -134,12 +138,17 @@ def apply(
             await check_none_is_open(client)
         return await current_assignment(client, wanted)
 
+    request = reassignment_request({(one.topic, one.partition): one.replicas for one in wanted.partitions})
+    if plan_to is not None:
+        ask(controllers, secret_file, look)
+        change = PlannedChange(alter_partition_reassignments=request)
+        write_plan(plan_to, "reassign apply", [change], controllers, secret_file)
+        return
     rollback = ask(controllers, secret_file, look)
     if not as_json:
         sys.stdout.write(f"Current partition replica assignment\n{rollback.model_dump_json()}\n")
         sys.stdout.write("Save this: `quorate reassign apply` of it goes back.\n")
         sys.stdout.flush()
-    request = reassignment_request({(one.topic, one.partition): one.replicas for one in wanted.partitions})
     applied = Applied(rollback=rollback, responses=None, moved=None)
     try:
         reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
@@ -148,7 +157,7 @@ def apply(
         if not as_json:
             report(reply, outcomes, as_json=False)
         if wait and all(outcome.is_done for outcome in outcomes):
-            moved = ask(controllers, secret_file, lambda client: _watch(client, wanted))
+            moved = ask(controllers, secret_file, lambda client: watch_moves(client, wanted))
             applied = applied.model_copy(update={"moved": moved})
     finally:
         # Also when the outcome is unknown: the way back is needed most then.
@@ -157,11 +166,6 @@ def apply(
     exit_by(outcomes)
     if applied.moved is not None:
         _end(applied.moved, is_silent=as_json)
-
-
-async def _watch(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
-    await MoveRun({}, awaited={(one.topic, one.partition) for one in wanted.partitions}).carry_out(client)
-    return await verify_moves(client, wanted)
 
 
 def _only(request: AlterPartitionReassignmentsRequest) -> str | None:
@@ -241,6 +245,7 @@ def _end(moved: MovedPartitions, *, is_silent: bool) -> None:
 def cancel(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Those of a plan.", show_default=False)] = None,
     all_: Annotated[bool, typer.Option("--all", help="All that are open.")] = False,
+    plan_to: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -261,8 +266,12 @@ def cancel(
         empty = AlterPartitionReassignmentsResponse(responses=[])
         sys.stdout.write(f"{empty.model_dump_json() if as_json else 'None of these reassignments is open.'}\n")
         return
-    confirm(f"cancel {counted(len(targets), 'reassignment')}", yes=yes)
     request = reassignment_request(dict.fromkeys(targets))
+    if plan_to is not None:
+        change = PlannedChange(alter_partition_reassignments=request)
+        write_plan(plan_to, "reassign cancel", [change], controllers, secret_file)
+        return
+    confirm(f"cancel {counted(len(targets), 'reassignment')}", yes=yes)
     reply = ask(controllers, secret_file, lambda c: c.alter_partition_reassignments(request), about=_only(request))
     report(reply, _outcomes(reply.responses, None), as_json=as_json)
 

@@ -11,6 +11,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DescribedPartition, DescribedTopic
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.moves.waves import MoveRun
 from quorate.scripts.cli.topics.json_files import PlannedPartition, ReassignmentFile
 from quorate.scripts.cli.topics.partition_rows import ids_text
 from quorate.scripts.cli.topics.round_robin import RoundRobin
@@ -158,3 +159,9 @@ def _moved(wanted: PlannedPartition, found: DescribedPartition | None) -> MovedP
         replicas=None if found is None else found.replica_nodes,
         target=wanted.replicas,
     )
+
+
+async def watch_moves(client: ControllerClient, wanted: ReassignmentFile) -> MovedPartitions:
+    """Watch until none of a plan's reassignments is open any more, with words on standard error."""
+    await MoveRun({}, awaited={(one.topic, one.partition) for one in wanted.partitions}).carry_out(client)
+    return await verify_moves(client, wanted)

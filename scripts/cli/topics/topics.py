@@ -9,27 +9,24 @@ from typing import Annotated, Final
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.api.resources import PartitionsReply, TopicsReply, TopicSummary
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
-    CreatableTopic,
-    CreatableTopicResult,
     CreatePartitionsRequest,
     CreatePartitionsTopic,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
     DeleteTopicsRequest,
     DescribedPartition,
-    ReplicaAssignment,
     TopicConfig,
 )
 from quorate.controller.protocol.types import UuidField
-from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.replication_factor import set_replication_factor
-from quorate.scripts.cli.topics.config_names import point_out_slips
+from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, partition_row
+from quorate.scripts.cli.topics.topic_creation import create
 from quorate.scripts.cli.topics.topic_deletions import deletions
 from quorate.scripts.terminal.arguments import (
     LIMIT_DEFAULT,
@@ -43,6 +40,7 @@ from quorate.scripts.terminal.arguments import (
     NotPreferred,
     Offline,
     Patterns,
+    PlanTo,
     Reassigning,
     Topics,
     UnderMinIsr,
@@ -50,13 +48,12 @@ from quorate.scripts.terminal.arguments import (
     Yes,
     confirm,
     exact_names,
-    key_values,
     patterns_text,
     replica_lists,
     wanted_parameters,
 )
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import ItemOutcome, only, report
+from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave, show
 from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
@@ -67,6 +64,7 @@ _NAMES_SHOWN: Final = 10
 app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
 app.command()(deletions)
 app.command()(set_replication_factor)
+app.command()(create)
 
 WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
 
@@ -231,70 +229,6 @@ def _description(topics: Iterable[TopicDescription]) -> Iterator[str]:
             yield from (f"  {line}" for line in columns([PARTITION_HEADINGS, *map(partition_row, topic.partitions)]))
 
 
-@app.command()
-def create(
-    topics: Topics,
-    partitions: Annotated[
-        int | None,
-        typer.Option("--partitions", min=1, max=2**31 - 1, metavar="N", help="Default: the cluster's num.partitions."),
-    ] = None,
-    replication_factor: Annotated[
-        int | None,
-        typer.Option("--replication-factor", min=1, max=2**15 - 1, metavar="N", help="Default: the cluster's."),
-    ] = None,
-    replica_assignment: Assignment = None,
-    config: Annotated[list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="May be repeated.")] = None,
-    dry_run: DryRun = False,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there already is well.")] = False,
-    as_json: AsJson = False,
-    controllers: Controllers = None,
-    secret_file: SecretFile = None,
-) -> None:
-    """Create topics, all alike; each for itself.
-
-    Example: quorate topics create orders --partitions 6 --replication-factor 3 --config retention.ms=86400000
-    """
-    if replica_assignment is not None and (partitions is not None or replication_factor is not None):
-        raise typer.BadParameter("--replica-assignment says how many partitions and replicas there are")
-    lists = [] if replica_assignment is None else replica_lists(replica_assignment)
-    assignments = [ReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate(lists)]
-    configs = [TopicConfig(name=name, value=value) for name, value in key_values(config)]
-    point_out_slips("TOPIC", [one.name for one in configs])
-    wanted = [
-        CreatableTopic(
-            name=name,
-            num_partitions=-1 if partitions is None else partitions,
-            replication_factor=-1 if replication_factor is None else replication_factor,
-            assignments=assignments,
-            configs=configs,
-        )
-        for name in dict.fromkeys(topics)
-    ]
-    request = CreateTopicsRequest(topics=wanted, validate_only=dry_run)
-    reply = ask(controllers, secret_file, lambda client: _create(client, request), about=only(topics))
-    outcomes = [_created(one, is_dry_run=dry_run, if_not_exists=if_not_exists) for one in reply.topics]
-    report(reply, outcomes, as_json=as_json)
-
-
-async def _create(client: ControllerClient, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """The outcomes. A single topic that is there already is one too, and no refusal of the request."""
-    try:
-        return await client.create_topics(request)
-    except ApiError as error:
-        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise
-        result = CreatableTopicResult(name=request.topics[0].name, error_code=error.code, error_message=error.message)
-        return CreateTopicsResponse(topics=[result])
-
-
-def _created(result: CreatableTopicResult, *, is_dry_run: bool, if_not_exists: bool) -> ItemOutcome:
-    if if_not_exists and result.error_code is ErrorCode.TOPIC_ALREADY_EXISTS:
-        return ItemOutcome(result.name, ErrorCode.NONE, None, f"Topic {result.name} exists already.")
-    verb = "can be created" if is_dry_run else "was created"
-    size = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
-    return ItemOutcome(result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}: {size}.")
-
-
 @app.command("add-partitions")
 def add_partitions(
     topics: Topics,
@@ -303,6 +237,7 @@ def add_partitions(
     ],
     replica_assignment: Assignment = None,
     dry_run: DryRun = False,
+    plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -317,20 +252,26 @@ def add_partitions(
     wanted = [
         CreatePartitionsTopic(name=name, count=partitions, assignments=assignments) for name in dict.fromkeys(topics)
     ]
-    request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run)
+    request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run or plan is not None)
     reply = ask(controllers, secret_file, lambda client: client.create_partitions(request), about=only(topics))
-    verb = "can have" if dry_run else "has"
+    verb = "can have" if request.validate_only else "has"
     outcomes = [
         ItemOutcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")
         for one in reply.results
     ]
-    report(reply, outcomes, as_json=as_json)
+    if plan is None:
+        report(reply, outcomes, as_json=as_json)
+        return
+    exit_by(outcomes)
+    change = PlannedChange(create_partitions=CreatePartitionsRequest(topics=wanted))
+    write_plan(plan, "topics add-partitions", [change], controllers, secret_file)
 
 
 @app.command()
 def delete(
     topics: Topics,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="One that is not there is well.")] = False,
+    plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     controllers: Controllers = None,
@@ -353,9 +294,14 @@ def delete(
     if not found.topics and not if_exists:
         raise NoSuchTopic("no topic matches")
     names = [topic.name for topic in found.topics]
+    request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
+    if plan is not None:
+        if not names:
+            raise NothingToPlan("no topic matches: there is nothing to plan")
+        write_plan(plan, "topics delete", [PlannedChange(delete_topics=request)], controllers, secret_file)
+        return
     if names:
         confirm(f"delete {_named(names)} for good", yes=yes)
-    request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
     reply = ask(controllers, secret_file, lambda client: client.delete_topics(request), about=only(names))
     by_id = {topic.topic_id: topic.name for topic in found.topics}
     outcomes = [

@@ -40,7 +40,8 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         assert [change["part"] for step in asked for change in step["changes"]] == ["topics", "topics", "partitions"]
         assert all(step["event"] is not None for step in steps)
         shown_words = [line.split()[2:] for line in await lines_of("topic", "orders", "--from", directory)]
-        assert ["User:ana", "create_topics", "topic", "orders", "created:", "1", "partition", "x", "1"] in shown_words
+        effect = ["topic", "orders", "created:", "1", "partition", "x", "1"]
+        assert ["User:ana", "create_topics", asked[0]["request_id"], *effect] in shown_words
         bos = await alone("history", "--by", "User:bo", "--from", directory)
         assert (bos.code, bos.out) == (exit_codes.DONE, "")
         assert bos.err == "quorate: the log tells of no change of anything that was asked for\n"

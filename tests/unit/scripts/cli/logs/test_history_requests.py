@@ -54,9 +54,9 @@ def shown(log: LogWriter, *arguments: str) -> list[int]:
 def test_request_is_one_line_with_time_principal_event_and_effect(log: LogWriter) -> None:
     _, lines, said = run(log)
     assert said == ""
-    assert [line.split(maxsplit=4)[1:] for line in lines[:2]] == [
-        ["0", "User:ana", "create_topics", "topic a created: 2 partitions x 2"],
-        ["3", "User:bo", "incremental_alter_configs", "config broker/ added: log.retention.hours 0"],
+    assert [line.split(maxsplit=5)[1:] for line in lines[:2]] == [
+        ["0", "User:ana", "create_topics", "r1", "topic a created: 2 partitions x 2"],
+        ["3", "User:bo", "incremental_alter_configs", "r2", "config broker/ added: log.retention.hours 0"],
     ]
     assert lines[0].startswith("2023-11-14T22:13:20.000+00:00  ")
     assert "  User:tool through User:ana  " in lines[2]

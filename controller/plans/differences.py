@@ -1,0 +1,57 @@
+"""Differences between the facts that a change was planned on and those that are now, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from quorate.controller.api.answers.plan_models import Fact, FactValue
+
+
+def differences(then: Sequence[Fact], now: Sequence[Fact]) -> list[str]:
+    """A sentence for each value that is not what it was, as ``topic orders has 6 partitions, not 3``."""
+    known = {fact.about: fact for fact in then}
+    found = {fact.about: fact for fact in now}
+    sentences: list[str] = []
+    for about in dict.fromkeys((*known, *found)):
+        old, new = known.get(about), found.get(about)
+        sentences += _of_one(about, {} if old is None else old.values, {} if new is None else new.values)
+    return sentences
+
+
+def _of_one(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) -> Iterator[str]:
+    if about.startswith("topic "):
+        yield from _of_topic(about, old, new)
+    elif about.startswith("ACLs "):
+        yield from (f"ACL {text} is {'gone' if text in old else 'new'}" for text in sorted(old.keys() ^ new.keys()))
+    elif about.startswith("ACL "):
+        yield from (f"{about} is {'there' if new[key] == 'yes' else 'gone'}" for key in _changed(old, new))
+    else:
+        for key in _changed(old, new):
+            is_either = old.get(key) is not None and new.get(key) is not None
+            yield f"{about}: {key} is {shown(new.get(key))}, {'not' if is_either else 'and was'} {shown(old.get(key))}"
+
+
+def _of_topic(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) -> Iterator[str]:
+    named = f"topic {old['name']}" if old.get("name") else about
+    was_there, is_there = (any(values.get(key) for key in ("id", "name")) for values in (old, new))
+    if was_there and not is_there:
+        yield f"{named} is gone"
+    elif is_there and not was_there:
+        yield f"there is a {named} now"
+    elif old.get("id") != new.get("id"):
+        yield f"{named} is another one of that name: its id is {new.get('id')}, not {old.get('id')}"
+    elif old.get("partitions") != new.get("partitions"):
+        yield f"{named} has {new.get('partitions')} partitions, not {old.get('partitions')}"
+
+
+def _changed(old: dict[str, FactValue], new: dict[str, FactValue]) -> list[str]:
+    return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+
+
+def shown(value: FactValue) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "not set"
+    if isinstance(value, list):
+        return ",".join(map(str, value)) or "none"
+    return str(value)

@@ -1,0 +1,92 @@
+"""The way back from the creation and the deletion of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorate.controller.api.answers.plan_models import PlannedChange
+from quorate.controller.plans.partition_facts import partition_count
+from quorate.controller.plans.way_back_parts import FoundWays, RequestStates
+from quorate.controller.protocol import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ReplicaAssignment,
+    TopicConfig,
+)
+from quorate.controller.protocol.labels import LABEL_ITEMS_MAX, AlterLabelsRequest, LabelEntry
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Topic
+
+
+def topics_back(states: RequestStates, found: FoundWays) -> None:
+    """Delete what was created, and create what was deleted as it was: empty."""
+    _delete_created(states, found)
+    _create_deleted(states, found)
+
+
+def _delete_created(states: RequestStates, found: FoundWays) -> None:
+    ids = []
+    for topic in states.created:
+        if topic.id not in states.now.topics.by_id:
+            found.since.append(f"topic {topic.name} is gone")
+            continue
+        then, now = (partition_count(image, topic.id) for image in (states.after, states.now))
+        if now != then:
+            found.since.append(f"topic {topic.name} has {now} partitions, not {then}")
+            continue
+        ids.append(topic.id)
+        found.lost.append(f"what was written to topic {topic.name} goes with it")
+    if ids:
+        found.changes.append(PlannedChange(delete_topics=DeleteTopicsRequest(topic_ids=ids)))
+
+
+def _create_deleted(states: RequestStates, found: FoundWays) -> None:
+    topics: list[CreatableTopic] = []
+    labels: list[LabelEntry] = []
+    for topic in states.deleted:
+        if topic.name in states.now.topics.by_name:
+            found.since.append(f"there is another topic {topic.name}")
+            continue
+        topics.append(_as_it_was(states, topic, found))
+        labels += _labels(states.before, topic)
+        found.lost.append(f"the data of topic {topic.name}: it comes back empty, and under another id")
+    if topics:
+        found.changes.append(PlannedChange(create_topics=CreateTopicsRequest(topics=topics)))
+    for first in range(0, len(labels), LABEL_ITEMS_MAX):
+        request = AlterLabelsRequest(changes=labels[first : first + LABEL_ITEMS_MAX])
+        found.changes.append(PlannedChange(alter_labels=request))
+
+
+def _as_it_was(states: RequestStates, topic: Topic, found: FoundWays) -> CreatableTopic:
+    """The topic with its configs, on the brokers that it was on if that can be."""
+    configs = sorted(states.before.configs.of(TOPIC_RESOURCE, topic.name).items())
+    partitions = list(states.before.partitions.partitions_of(topic.id))
+    lists = {number: list(one.assignment.original_replicas) for number, one in partitions}
+    wanted = CreatableTopic(name=topic.name, configs=[TopicConfig(name=name, value=value) for name, value in configs])
+    problem = _problem(states.now, list(lists.values()))
+    if problem:
+        found.lost.append(f"the places of topic {topic.name}'s replicas: {problem}")
+        factor = max(map(len, lists.values()))
+        return wanted.model_copy(update={"num_partitions": len(lists), "replication_factor": factor})
+    assignments = [ReplicaAssignment(partition_index=number, broker_ids=ids) for number, ids in lists.items()]
+    return wanted.model_copy(update={"assignments": assignments})
+
+
+def _problem(now: MetadataImage, lists: list[list[int]]) -> str:
+    """The reason why partitions cannot be created on these brokers; empty: they can."""
+    missing = {broker for ids in lists for broker in ids if broker not in now.cluster.brokers}
+    if missing:
+        return f"broker {', '.join(map(str, sorted(missing)))} is not registered"
+    if len({len(ids) for ids in lists}) > 1:
+        return "its partitions had different numbers of them"
+    if any(not any(now.cluster.brokers[broker].is_active for broker in ids) for ids in lists):
+        return "no broker of some partition runs"
+    return ""
+
+
+def _labels(image: MetadataImage, topic: Topic) -> Iterator[LabelEntry]:
+    numbers = (number for number, _ in image.partitions.partitions_of(topic.id))
+    for resource in (f"topic:{topic.name}", *(f"partition:{topic.name}-{number}" for number in numbers)):
+        for key, value in sorted(image.labels.of(resource).items()):
+            yield LabelEntry(resource=resource, key=key, value=value)

@@ -1,0 +1,55 @@
+"""Requests that are in the log: who asked, and the states before and after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.batches.batch import parse_header
+from quorate.snapshots.difference.history import AuditLookup
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+
+
+class WrittenRequest(NamedTuple):
+    """A request that wrote records."""
+
+    line: AuditLine
+    #: Milliseconds since 1970.
+    time_ms: int
+    before: MetadataImage
+    after: MetadataImage
+
+
+def written_requests(
+    start: ReplayState, batches: Iterable[bytes], audit: AuditLookup, is_wanted: Callable[[AuditLine], bool]
+) -> tuple[list[WrittenRequest], MetadataImage]:
+    """The requests that are wanted, in the order of the log, and the state at its end.
+
+    Args:
+        start: what the first batch is replayed onto.
+        audit: is asked about batches in their order.
+
+    Raises:
+        ReplayError, MalformedData: a batch cannot be replayed.
+    """
+    found: list[WrittenRequest] = []
+    state, is_open = start, False
+    for batch in batches:
+        header = parse_header(batch)
+        cuts = [header.base_offset, *audit.ends_within(header.base_offset, header.end_offset, header.epoch)]
+        before = state
+        state = state.replay_batch(batch)
+        if is_open:
+            # What is written in several batches is a transaction, and nothing has changed before its end.
+            found[-1] = found[-1]._replace(after=state.stable)
+        for base, end in zip(cuts, [*cuts[1:], header.end_offset], strict=True):
+            line = None if header.is_control else audit.line_at(base, header.epoch)
+            if line is None or not is_wanted(line) or (found and found[-1].line == line):
+                continue
+            images = before.replay_batch(batch, below=base) if base > header.base_offset else before
+            after = before.replay_batch(batch, below=end) if end < header.end_offset else state
+            found.append(WrittenRequest(line, header.timestamp, images.stable, after.stable))
+        is_open = bool(found) and state.in_transaction
+    return found, state.stable

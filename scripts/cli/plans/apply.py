@@ -1,0 +1,233 @@
+"""`quorate apply`: makes the changes of a plan, if nothing that they go by has changed."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+from pydantic import BaseModel, ConfigDict
+
+from quorate.controller.api.answers.plan_models import ChangePlan, PlanStep
+from quorate.controller.client.client import ControllerClient
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.moves.waves import reassignment_request
+from quorate.scripts.cli.plans.plan_files import read_plan
+from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of, send_step, standing, standings
+from quorate.scripts.cli.plans.wording import plan_lines
+from quorate.scripts.cli.topics.json_files import ReassignmentFile
+from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.bulk import exit_by, report
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
+from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.output import counted
+
+#: The ids of requests that take others back begin so.
+UNDO: Final = "undo:"
+#: Of a request's id, of which a controller takes 64; a few are left for the number of a step.
+_ID_CHARS_MAX: Final = 58
+
+
+class IfInterrupted(StrEnum):
+    """The end of moves that are on their way when somebody says Ctrl-C."""
+
+    LEAVE = "leave"
+    CANCEL = "cancel"
+
+
+class AppliedStep(BaseModel):
+    """A step of a plan, and what came of it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    #: As `quorate history` calls it; null where it was not sent.
+    request_id: str | None
+    operation: str
+    #: ``earlier``: its moves had been asked for before; ``unknown``: nobody knows whether it was done.
+    outcome: Literal["done", "refused", "earlier", "unknown"]
+    #: The controller's reply; null where there is none.
+    reply: dict[str, Any] | None
+    #: Where the partitions are; null where nobody waited for them.
+    moved: MovedPartitions | None
+
+
+class AppliedSteps(BaseModel):
+    """The steps of a plan that were reached, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    cluster_id: str
+    undoes: str | None
+    steps: list[AppliedStep]
+
+
+def apply(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A plan, written by --plan; - is standard input.", show_default=False)
+    ],
+    wait: Annotated[bool, typer.Option("--wait", help="Until all moves are done, the last ones too.")] = False,
+    if_interrupted: Annotated[
+        IfInterrupted, typer.Option("--if-interrupted", help="What Ctrl-C does to moves on their way.")
+    ] = IfInterrupted.LEAVE,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Make the changes of a plan, if nothing that they go by has changed.
+
+    Commands that change something write a plan with --plan FILE. It is shown, and asked about; where what it was made
+    on is no longer so, that is named, and nothing is done. Moves that were asked for already are not asked for again:
+    a plan that was interrupted goes on. Exit code 1: something has changed, or was refused.
+
+    Example: quorate topics delete 'test-*' --plan cleanup.json && quorate apply cleanup.json
+    """
+    plan = read_plan(file)
+    found = ask(controllers, secret_file, lambda client: standings(client, plan))
+    refuse_changed(found)
+    sys.stderr.writelines(f"{shown_name(line)}\n" for line in plan_lines(plan))
+    if any(one.kind == "ready" for one in found):
+        confirm(f"make {counted(len(plan.steps), 'change')}", yes=yes)
+    run = PlanRun(plan, found, controllers, secret_file, run_id(plan), as_json=as_json)
+    run.to_its_end(wait=wait, if_interrupted=if_interrupted)
+
+
+def run_id(plan: ChangePlan) -> str:
+    """The id of the requests by which a plan is made, this time."""
+    return f"plan:{secrets.token_hex(4)}" if plan.undoes is None else undo_id(plan.undoes)
+
+
+def undo_id(request_id: str) -> str:
+    """The id of the request that takes another one back."""
+    return f"{UNDO}{request_id}"[:_ID_CHARS_MAX]
+
+
+def refuse_changed(found: list[StepStanding], was_done: int = 0) -> None:
+    """Name what is no longer so. ``was_done``: steps before these.
+
+    Raises:
+        typer.Exit: something is not.
+    """
+    changes = [change for one in found for change in one.changes]
+    if changes:
+        sys.stderr.writelines(f"quorate: {shown_name(change)}\n" for change in changes)
+        done = (
+            f"{counted(was_done, 'step')} of it had been done, and nothing more was" if was_done else "nothing was done"
+        )
+        sys.stderr.write(f"quorate: that has changed since the plan was made; {done}\n")
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+class PlanRun:
+    """A plan on its way, step by step."""
+
+    def __init__(
+        self,
+        plan: ChangePlan,
+        found: list[StepStanding],
+        controllers: str | None,
+        secret_file: Path | None,
+        request_id: str,
+        *,
+        as_json: bool,
+    ) -> None:
+        """``found``: how its steps stand; none has changed. ``request_id``: its steps are numbered where there are
+        several."""
+        self._plan = plan
+        self._found = found
+        self._whom = controllers, secret_file
+        self._request_id = request_id
+        self._as_json = as_json
+        self._applied: list[AppliedStep] = []
+
+    def to_its_end(self, *, wait: bool, if_interrupted: IfInterrupted) -> None:
+        """Make all changes, in their order. Ends the command where one is refused.
+
+        ``wait``: also for the moves of the last step.
+
+        Raises:
+            typer.Exit: one was, or a move did not arrive. As ``ask``.
+        """
+        try:
+            last = len(self._plan.steps) - 1
+            for number, (step, stands) in enumerate(zip(self._plan.steps, self._found, strict=True)):
+                self._make(number, step, stands)
+                moves = moves_of(step)
+                if moves is not None and stands.kind != "done" and (wait or (step.waits and number < last)):
+                    self._wait(moves, if_interrupted)
+        finally:
+            # Also when an outcome is unknown: what was reached is needed most then.
+            if self._as_json:
+                plan = self._plan
+                steps = AppliedSteps(cluster_id=plan.cluster_id, undoes=plan.undoes, steps=self._applied)
+                sys.stdout.write(steps.model_dump_json() + "\n")
+
+    def _make(self, number: int, step: PlanStep, stands: StepStanding) -> None:
+        if stands.kind != "ready":
+            self._note(step, None, "earlier")
+            return
+        request_id = self._request_id if len(self._plan.steps) == 1 else f"{self._request_id}:{number + 1}"
+        self._note(step, request_id, "unknown")
+        try:
+            reply = ask(*self._whom, lambda client: send_step(client, step, request_id))
+        except ApiError as error:
+            self._know(outcome="refused")
+            if error.code is ErrorCode.INVALID_UPDATE_VERSION:
+                refuse_changed([ask(*self._whom, lambda client: _standing_now(client, step))], was_done=number)
+            raise
+        outcomes = outcomes_of(step, reply)
+        is_done = all(outcome.is_done for outcome in outcomes)
+        self._know(outcome="done" if is_done else "refused", reply=reply.model_dump(mode="json"))
+        if self._as_json:
+            exit_by(outcomes)
+        else:
+            report(reply, outcomes, as_json=False)
+            sys.stderr.write(f"quorate: this was request {request_id}: quorate undo {request_id}\n")
+
+    def _note(self, step: PlanStep, request_id: str | None, outcome: Literal["earlier", "unknown"]) -> None:
+        noted = AppliedStep(request_id=request_id, operation=step.operation, outcome=outcome, reply=None, moved=None)
+        self._applied.append(noted)
+
+    def _know(self, **more: Any) -> None:
+        """More of the step that was reached last."""
+        self._applied[-1] = self._applied[-1].model_copy(update=more)
+
+    def _wait(self, moves: ReassignmentFile, if_interrupted: IfInterrupted) -> None:
+        try:
+            moved = ask(*self._whom, lambda client: watch_moves(client, moves))
+        except KeyboardInterrupt:
+            self._end_waiting(moves, if_interrupted)
+            raise
+        self._know(moved=moved)
+        missed = [one for one in moved.partitions if one.status != "complete"]
+        sys.stderr.writelines(f"quorate: {one.sentence}\n" for one in missed)
+        if missed:
+            raise typer.Exit(exit_codes.REFUSED)
+
+    def _end_waiting(self, moves: ReassignmentFile, if_interrupted: IfInterrupted) -> None:
+        if if_interrupted is IfInterrupted.LEAVE:
+            sys.stderr.write("quorate: the moves go on; the same `quorate apply` goes on with the plan, too\n")
+            return
+        count = ask(*self._whom, lambda client: _cancel_open(client, moves))
+        sys.stderr.write(f"quorate: {counted(count, 'move')} that were not over were taken back\n")
+
+
+async def _standing_now(client: ControllerClient, step: PlanStep) -> StepStanding:
+    return standing(step, (await client.answers.facts(step.change)).facts)
+
+
+async def _cancel_open(client: ControllerClient, moves: ReassignmentFile) -> int:
+    """Cancel those moves that are open; how many those were."""
+    wanted = {(one.topic, one.partition) for one in moves.partitions}
+    listed = await client.list_partition_reassignments(is_linearizable=True)
+    named = ((topic.name, one.partition_index) for topic in listed.topics for one in topic.partitions)
+    still_open: dict[tuple[str, int], None] = dict.fromkeys(name for name in named if name in wanted)
+    if still_open:
+        await client.alter_partition_reassignments(reassignment_request(still_open))
+    return len(still_open)

@@ -1,0 +1,184 @@
+"""`quorate undo`: finds a request in the log, shows the way back, and goes it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from quorate.controller.api.answers.plan_models import ChangePlan, PlannedChange
+from quorate.controller.plans.way_back import WayBack, plan_back, way_back
+from quorate.controller.plans.way_back_parts import RequestStates
+from quorate.controller.plans.written_requests import WrittenRequest, written_requests
+from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.logs.history_places import places
+from quorate.scripts.cli.plans.apply import UNDO, IfInterrupted, PlanRun, refuse_changed, run_id, undo_id
+from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
+from quorate.scripts.cli.plans.steps import standings
+from quorate.scripts.cli.plans.wording import plan_lines
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
+from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
+from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.output import format_time
+from quorate.snapshots.image.image import MetadataImage
+
+#: Events that whoever runs a cluster asks for: what brokers ask for by themselves is not to be taken back.
+_ASKED_FOR: Final = frozenset(PlannedChange.model_fields) | {"elect_unclean_leaders"}
+
+
+class NothingToUndo(QuorateError):
+    """No request of the log can be taken back by what was said."""
+
+
+class _Past(NamedTuple):
+    requests: list[WrittenRequest]
+    now: MetadataImage
+    cluster_id: str
+
+
+def undo(
+    request_id: Annotated[
+        str | None,
+        typer.Argument(metavar="[REQUEST-ID]", help="As `quorate history` has it.", show_default=False),
+    ] = None,
+    last: Annotated[
+        bool, typer.Option("--last", help="The last change that was not taken back, whoever made it.")
+    ] = False,
+    rest: Annotated[
+        bool, typer.Option("--rest", help="Also where some of it has changed since: take back the rest.")
+    ] = False,
+    plan: PlanTo = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until all moves are done.")] = False,
+    if_interrupted: Annotated[
+        IfInterrupted, typer.Option("--if-interrupted", help="What Ctrl-C does to moves on their way.")
+    ] = IfInterrupted.LEAVE,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    controllers: Controllers = None,
+    secret_file: SecretFile = None,
+) -> None:
+    """Take back what a request changed: it is found in the log, and the way back shown and asked about.
+
+    What no request brings back is said before: data that were deleted, records that an unclean election lost. What
+    somebody has changed since is named, and nothing is done then, without --rest. In `quorate history` the way back is
+    the request undo:REQUEST-ID, which can be taken back, too. Who asked is known to the controllers that decided.
+
+    Example: quorate undo --last
+    """
+    if (request_id is None) != last:
+        raise typer.BadParameter("say which request: its id, or --last")
+    if plan is not None:
+        refuse_existing(plan)
+    past = _find(request_id, controllers, secret_file)
+    _say_what_it_was(past.requests)
+    back = way_back([RequestStates(one.before, one.after, past.now) for one in past.requests])
+    _say_what_is_not_so(back, rest=rest)
+    undoes = request_id or _own_id(past.requests[-1].line)
+    made = plan_back(back, past.now, past.cluster_id, undoes, int(time.time() * 1000))
+    if plan is not None:
+        save_plan(plan, made)
+        return
+    _go(made, controllers, secret_file, wait=wait, if_interrupted=if_interrupted, yes=yes, as_json=as_json)
+
+
+def _go(
+    plan: ChangePlan,
+    controllers: str | None,
+    secret_file: Path | None,
+    *,
+    wait: bool,
+    if_interrupted: IfInterrupted,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    sys.stderr.writelines(f"{shown_name(line)}\n" for line in plan_lines(plan))
+    confirm("take it back", yes=yes)
+    found = ask(controllers, secret_file, lambda client: standings(client, plan))
+    refuse_changed(found)
+    run = PlanRun(plan, found, controllers, secret_file, run_id(plan), as_json=as_json)
+    run.to_its_end(wait=wait, if_interrupted=if_interrupted)
+
+
+def _own_id(line: AuditLine) -> str:
+    return line.request_id or ""
+
+
+def _find(request_id: str | None, controllers: str | None, secret_file: Path | None) -> _Past:
+    """The request of this id, of several of one id the last, or all steps of a plan; or the last that still stands.
+
+    Raises:
+        NothingToUndo: there is none.
+    """
+    found: list[WrittenRequest] = []
+    now: MetadataImage | None = None
+    with places(None, controllers, secret_file) as (log, audit):
+        for stretch in log.stretches:
+            older, end = written_requests(stretch.start, stretch.batches, audit, _is_asked_for)
+            found, now = [*older, *found], end if now is None else now
+            chosen = _last_standing(found) if request_id is None else _named(found, request_id)
+            if chosen:
+                return _Past(chosen, now, log.cluster_id)
+        silent = [source.node_id for source in audit.sources if source.silence]
+    if request_id is None:
+        raise NothingToUndo("the log tells of no change that can be taken back")
+    unheard = "".join(f"; controller {node_id} does not say who asked it" for node_id in silent)
+    raise NothingToUndo(f"the log tells of no change by request {request_id[:80]!r}{unheard}")
+
+
+def _last_standing(found: list[WrittenRequest]) -> list[WrittenRequest]:
+    """The last request that was not taken back."""
+    taken_back = {_own_id(one.line) for one in found if _own_id(one.line).startswith(UNDO)}
+    standing = [one for one in found if not _is_undone(_own_id(one.line), taken_back)]
+    return standing[-1:]
+
+
+def _named(found: list[WrittenRequest], request_id: str) -> list[WrittenRequest]:
+    """The last request of this id, or all steps of a plan, once the first of them is among them."""
+    named = [one for one in found if _own_id(one.line) == request_id]
+    steps = [one for one in found if _own_id(one.line).startswith(f"{request_id}:")]
+    is_whole = any(_own_id(one.line) == f"{request_id}:1" for one in steps)
+    return named[-1:] or (steps if is_whole else [])
+
+
+def _is_asked_for(line: AuditLine) -> bool:
+    return line.event in _ASKED_FOR and line.request_id is not None
+
+
+def _is_undone(request_id: str, taken_back: set[str]) -> bool:
+    """Whether it was taken back, or is itself a way back."""
+    return request_id.startswith(UNDO) or any(one.startswith(undo_id(request_id)) for one in taken_back)
+
+
+def _say_what_it_was(requests: list[WrittenRequest]) -> None:
+    for one in requests:
+        line = one.line
+        said = f"{line.event} by {line.principal} ({line.address}, {line.request_id}) at {format_time(one.time_ms)}"
+        sys.stderr.write(f"{shown_name(said)}, offset {line.base_offset}\n")
+
+
+def _say_what_is_not_so(back: WayBack, *, rest: bool) -> None:
+    """Say what cannot be taken back, and why.
+
+    Raises:
+        typer.Exit: nothing can, or some has changed since and the rest is not wanted.
+    """
+    for sentence in _sentences(back):
+        sys.stderr.write(f"quorate: {shown_name(sentence)}\n")
+    if back.since and not rest:
+        sys.stderr.write("quorate: nothing was done; --rest takes back what nobody has changed since\n")
+        raise typer.Exit(exit_codes.REFUSED)
+    if not back.changes:
+        sys.stderr.write("quorate: nothing of it can be taken back\n")
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _sentences(back: WayBack) -> Iterator[str]:
+    yield from (f"not as it left it: {sentence}" for sentence in back.since)
+    yield from (f"does not come back: {sentence}" for sentence in back.lost)

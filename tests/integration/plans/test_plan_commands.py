@@ -1,0 +1,241 @@
+"""`--plan` and `quorate apply` against controllers behind real HTTP servers: looked at, then made, or refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.scripts.terminal import exit_codes
+from quorate.snapshots.image_digest import ImageDigest, digest_image
+from tests.integration.commands import Ended, Terminal, terminal
+
+
+@pytest.fixture
+async def user(tmp_path: Path) -> AsyncIterator[Terminal]:
+    """Topic orders has two partitions on 11, 12; bo may read it, and has a password."""
+    async with terminal({11: "a", 12: "b", 13: "a", 14: "b"}) as typed:
+        await typed.run("topics", "create", "orders", "--replica-assignment", "11:12,12:11")
+        await typed.run("acls", "add", "topic/orders", "--operation", "read", "--principal", "User:bo")
+        (tmp_path / "password").write_text("hush hush")
+        (tmp_path / "password").chmod(0o600)
+        password = ("--mechanism", "SCRAM-SHA-256", "--password-file", str(tmp_path / "password"))
+        assert (await typed.run("users", "set", "bo", *password)).code == exit_codes.DONE
+        yield typed
+
+
+def state(user: Terminal) -> ImageDigest:
+    return digest_image(user.stage.members[1].controller.stable)
+
+
+async def planned(user: Terminal, file: Path, *command: str) -> Ended:
+    """The command with `--plan`, which changed nothing."""
+    before = state(user)
+    ended = await user.run(*command, "--plan", str(file))
+    assert (ended.code, state(user)) == (exit_codes.DONE, before), ended
+    assert ended.out.endswith(f"Nothing was changed. The plan is in {file}: quorate apply {file}\n")
+    assert mode_of(file) == 0o600
+    return ended
+
+
+def mode_of(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+async def refused(user: Terminal, file: Path) -> list[str]:
+    """What `apply` says where something has changed, and that it changed nothing."""
+    before = state(user)
+    ended = await user.run("apply", str(file), "--yes")
+    assert (ended.code, state(user), ended.out) == (exit_codes.REFUSED, before, ""), ended
+    *changes, last = ended.err.splitlines()
+    assert last == "quorate: that has changed since the plan was made; nothing was done"
+    return changes
+
+
+async def topic(user: Terminal, name: str) -> dict[str, Any]:
+    _, reply, _ = await user.stage.ask(1, "GET", f"/v1/topics/{name}")
+    found: dict[str, Any] = reply["topic"]
+    return found
+
+
+#: A command, what its plan says, what makes it impossible, and how that is named.
+CHANGES = [
+    (
+        ("topics", "create", "new", "--partitions", "2", "--config", "retention.ms=1"),
+        "create topic new: partitions 2, replication factor 1, retention.ms=1",
+        ("topics", "create", "new"),
+        "there is a topic new now",
+    ),
+    (
+        ("topics", "add-partitions", "orders", "--partitions", "6"),
+        "grow topic orders from 2 to 6 partitions",
+        ("topics", "add-partitions", "orders", "--partitions", "3"),
+        "topic orders has 3 partitions, not 2",
+    ),
+    (
+        ("topics", "delete", "ord*"),
+        "delete topic orders with its 2 partitions, for good",
+        ("topics", "delete", "orders", "--yes"),
+        "topic orders is gone",
+    ),
+    (
+        ("configs", "alter", "topic/orders", "--set", "retention.ms=2", "--delete", "segment.ms"),
+        "topic/orders: delete segment.ms (was not set), set retention.ms=2 (was not set)",
+        ("configs", "alter", "topic/orders", "--set", "retention.ms=3"),
+        "configs of topic/orders: retention.ms is 3, and was not set",
+    ),
+    (
+        ("configs", "replace", "broker/11", "--set", "log.cleaner.threads=2"),
+        "broker/11: log.cleaner.threads=2 (was not set)",
+        ("configs", "alter", "broker/11", "--set", "ssl.key.password=hush"),
+        "configs of broker/11: ssl.key.password is sha256:",
+    ),
+    (
+        ("elect", "--type", "unclean", "--topic", "orders", "--partition", "0"),
+        "elect a leader that may lack records for orders-0 (led by 11)",
+        ("topics", "delete", "orders", "--yes"),
+        "topic orders is gone",
+    ),
+    (
+        ("brokers", "unregister", "14", "--force"),
+        "unregister broker 14: it is active, and 0 partitions have a replica on it",
+        ("topics", "create", "other", "--replica-assignment", "14"),
+        "broker 14: replicas is 1, not 0",
+    ),
+    (
+        ("labels", "set", "topic:orders", "acme/schema=8"),
+        "set acme/schema to '8' on topic:orders (was not set)",
+        ("labels", "set", "topic:orders", "acme/schema=7"),
+        "label acme/schema of topic:orders: value is 7, and was not set",
+    ),
+    (
+        ("quotas", "set", "user/ana", "--quota", "producer_byte_rate=9"),
+        "quotas of user/ana: producer_byte_rate 9 (was not set)",
+        ("quotas", "set", "user/ana", "--quota", "producer_byte_rate=8"),
+        "quotas of user/ana: producer_byte_rate is 8.0, and was not set",
+    ),
+    (
+        ("features", "downgrade", "eligible.leader.replicas.version=0"),
+        "take eligible.leader.replicas.version from 1 to 0",
+        ("features", "downgrade", "eligible.leader.replicas.version=0"),
+        "feature eligible.leader.replicas.version: level is 0, not 1",
+    ),
+    (
+        ("acls", "add", "topic/orders", "--operation", "read", "--principal", "User:ana"),
+        "add ACL ALLOW User:ana from * to READ TOPIC LITERAL orders",
+        ("acls", "add", "topic/orders", "--operation", "read", "--principal", "User:ana"),
+        "ACL ALLOW User:ana from * to READ TOPIC LITERAL orders is there",
+    ),
+    (
+        ("acls", "remove", "--principal", "User:bo"),
+        "remove ACLs: ALLOW User:bo from * to READ TOPIC LITERAL orders",
+        ("acls", "add", "topic/orders", "--operation", "write", "--principal", "User:bo"),
+        "ACL ALLOW User:bo from * to WRITE TOPIC LITERAL orders is new",
+    ),
+    (
+        ("users", "remove", "bo", "--mechanism", "SCRAM-SHA-256"),
+        "remove the SCRAM-SHA-256 credential of bo",
+        ("users", "remove", "bo", "--mechanism", "SCRAM-SHA-256", "--yes"),
+        "SCRAM-SHA-256 credential of bo: iterations is not set, and was 4096",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "says", "other", "named"), CHANGES, ids=[" ".join(row[0][:2]) for row in CHANGES])
+async def test_plan_is_refused_when_what_it_goes_by_has_changed_and_names_the_change(
+    user: Terminal, tmp_path: Path, command: tuple[str, ...], says: str, other: tuple[str, ...], named: str
+) -> None:
+    file = tmp_path / "plan.json"
+    shown = await planned(user, file, *command)
+    assert f"  {says}\n" in shown.out
+    assert "hush" not in file.read_text()
+    assert (await user.run(*other)).code == exit_codes.DONE
+    (change, *_) = await refused(user, file)
+    assert change.startswith(f"quorate: {named}")
+
+
+@pytest.mark.parametrize("command", [row[0] for row in CHANGES if "unclean" not in row[0]], ids=" ".join)
+async def test_plan_is_made_as_it_says_while_other_things_change(
+    user: Terminal, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    file = tmp_path / "plan.json"
+    shown = await planned(user, file, *command)
+    await user.run("topics", "create", "another", "--partitions", "1")
+    before = state(user)
+    done = await user.run("apply", str(file), "--yes")
+    assert (done.code, state(user) == before) == (exit_codes.DONE, False), done
+    if "unregister" in command:
+        del user.epochs[14]
+    lines = [line.strip() for line in shown.out.splitlines() if line.startswith("  ")]
+    assert done.out.splitlines() == [f"Done: {line}." for line in lines]
+    again = await user.run("apply", str(file), "--yes")
+    assert (again.code, "has changed since the plan was made" in again.err) == (exit_codes.REFUSED, True)
+
+
+async def test_plan_writes_defaults_down_and_leaves_out_what_is_there(user: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    await planned(user, file, "topics", "create", "orders", "new", "--if-not-exists")
+    (step,) = json.loads(file.read_text())["steps"]
+    (wanted,) = step["change"]["create_topics"]["topics"]
+    assert (wanted["name"], wanted["num_partitions"], wanted["replication_factor"]) == ("new", 1, 1)
+
+
+async def test_plan_of_moves_waits_goes_on_after_an_interruption_and_names_brokers_that_are_gone(
+    user: Terminal, tmp_path: Path
+) -> None:
+    moves, file = tmp_path / "moves.json", tmp_path / "plan.json"
+    moves.write_text(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [13]}]}))
+    shown = await planned(user, file, "reassign", "apply", str(moves))
+    assert "  move orders-0 from 11,12 to 13\n" in shown.out
+    applied = await user.run("apply", str(file), "--yes", "--json")
+    (step,) = json.loads(applied.out)["steps"]
+    assert (step["outcome"], step["operation"]) == ("done", "alter_partition_reassignments")
+    assert (await topic(user, "orders"))["partitions"][0]["adding_replicas"] == [13]
+    open_moves = state(user)
+    again = await user.run("apply", str(file), "--json")
+    (step,) = json.loads(again.out)["steps"]
+    assert (again.code, step["outcome"], state(user)) == (exit_codes.DONE, "earlier", open_moves)
+
+    other = tmp_path / "other.json"
+    back = await planned(user, other, "reassign", "cancel", "--all")
+    assert "  cancel the reassignment of orders-0\n" in back.out
+    assert (await user.run("apply", str(other), "--yes")).code == exit_codes.DONE
+    assert (await topic(user, "orders"))["partitions"][0]["replica_nodes"] == [11, 12]
+    assert (await user.run("apply", str(file), "--yes")).code == exit_codes.DONE
+
+    elsewhere = tmp_path / "elsewhere.json"
+    moves.write_text(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 1, "replicas": [14]}]}))
+    await planned(user, elsewhere, "reassign", "apply", str(moves), "--additional")
+    del user.epochs[14]
+    assert (await user.run("brokers", "unregister", "14", "--force", "--yes")).code == exit_codes.DONE
+    assert await refused(user, elsewhere) == ["quorate: broker 14: state is not registered, not active"]
+
+
+async def test_files_that_are_no_plans_are_refused_with_the_rule(user: Terminal, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    await planned(user, file, "topics", "delete", "orders")
+    twice = await user.run("topics", "delete", "orders", "--plan", str(file))
+    assert (twice.code, "is there already: a plan is written to a new file" in twice.said) == (exit_codes.USAGE, True)
+    whole = json.loads(file.read_text())
+    for wrong, says in (
+        ({**whole, "version": 2}, "version: Input should be 1"),
+        ({**whole, "steps": []}, "steps: List should have at least 1 item"),
+        ({**whole, "steps": [{**whole["steps"][0], "change": {}}]}, "steps.0: a step is one request"),
+        ({**whole, "made_by": "x" * 101}, "made_by: String should have at most 100 characters"),
+        ({**whole, "note": ""}, "note: is not known"),
+    ):
+        file.write_text(json.dumps(wrong))
+        ended = await user.run("apply", str(file))
+        assert (ended.code, "is no plan: " in ended.said, says in ended.said) == (exit_codes.USAGE, True, True), ended
+    for path in (tmp_path, tmp_path / "none.json"):
+        assert "cannot be read" in (await user.run("apply", str(path))).said
+    file.write_text(json.dumps({**whole, "cluster_id": "another"}))
+    other = await user.run("apply", str(file))
+    assert (other.code, "the plan is of cluster another, and this is" in other.err) == (exit_codes.REFUSED, True)
+    file.write_text(json.dumps(whole))
+    unasked = await user.run("apply", str(file))
+    assert (unasked.code, "to make 1 change, say --yes" in unasked.err) == (exit_codes.USAGE, True)
+    assert await topic(user, "orders")

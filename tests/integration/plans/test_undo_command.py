@@ -1,0 +1,193 @@
+"""`quorate undo` against controllers behind real HTTP servers: after it the state is as it was before the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from quorate.controller.logs.audit_log import AuditLog
+from quorate.metadata_log.records.hidden_values import no_secrets
+from quorate.scripts.terminal import exit_codes
+from quorate.snapshots.difference.image_difference import image_difference
+from quorate.snapshots.image.image import MetadataImage
+from tests.integration.commands import Ended, Terminal, terminal
+
+#: They count changes, so a way back and forth does not leave them as they were.
+COUNTED = {"leader_epoch", "partition_epoch"}
+
+
+@pytest.fixture
+async def user(tmp_path: Path) -> AsyncIterator[Terminal]:
+    """Topic orders has two partitions on 11, 12; the active controller writes down who asks."""
+    async with terminal({11: "a", 12: "b", 13: "a", 14: "b"}) as typed:
+        member = typed.stage.members[1]
+        audit = AuditLog(tmp_path, lambda: member.controller.epoch)
+        audit.start()
+        member.node.audit._lines = audit
+        member.controller.on_decided = audit.note
+        await typed.run("topics", "create", "orders", "--replica-assignment", "11:12,12:11")
+        await typed.run("configs", "alter", "topic/orders", "--set", "retention.ms=5")
+        await typed.run("labels", "set", "topic:orders", "acme/schema=7")
+        yield typed
+        audit.close()
+
+
+def image(user: Terminal) -> MetadataImage:
+    return user.stage.members[1].controller.stable
+
+
+def differing(before: MetadataImage, after: MetadataImage) -> list[str]:
+    """Parts, entries and fields that are not the same, without what counts changes."""
+    return [
+        f"{part.part} {entry.name} {entry.change} {field}"
+        for part in image_difference(before, after, no_secrets, by_name=True)
+        for entry in part.entries
+        for field in entry.fields
+        if field not in COUNTED
+    ]
+
+
+async def last_request(user: Terminal) -> str:
+    """The id of the newest request that wrote something."""
+    _, page, _ = await user.stage.ask(1, "GET", "/v1/audit")
+    return str(page["lines"][-1]["request_id"])
+
+
+async def done(user: Terminal, *command: str) -> Ended:
+    ended = await user.run(*command)
+    assert ended.code == exit_codes.DONE, ended
+    return ended
+
+
+CHANGES = {
+    "create": ("topics", "create", "new", "--partitions", "3", "--config", "retention.ms=1"),
+    "delete": ("topics", "delete", "orders", "--yes"),
+    "alter": ("configs", "alter", "topic/orders", "--set", "retention.ms=9", "--set", "segment.ms=100"),
+    "replace": ("configs", "replace", "topic/orders", "--set", "segment.ms=100"),
+    "secret": ("configs", "alter", "broker/11", "--set", "ssl.key.password=hush"),
+    "label": ("labels", "set", "topic:orders", "acme/schema=8", "acme/owner=me"),
+    "unlabel": ("labels", "remove", "topic:orders", "acme/schema"),
+    "quota": ("quotas", "set", "user/ana", "--quota", "request_percentage=10.5"),
+    "acl": ("acls", "add", "topic/orders", "--operation", "read", "--principal", "User:ana"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_undo_of_the_last_change_leaves_the_state_as_it_was(user: Terminal, change: str) -> None:
+    before = image(user)
+    await done(user, *CHANGES[change])
+    assert differing(before, image(user))
+    request_id = await last_request(user)
+    undone = await done(user, "undo", "--last", "--yes")
+    assert request_id in undone.err
+    assert "hush" not in undone.err + undone.out
+    assert differing(before, image(user)) == []
+    assert await last_request(user) in (f"undo:{request_id}", f"undo:{request_id}:2")
+
+
+async def test_undo_said_twice_takes_back_two_and_an_undo_can_be_taken_back(user: Terminal) -> None:
+    states = [image(user)]
+    for value in ("1", "2"):
+        await done(user, "configs", "alter", "topic/orders", "--set", f"retention.ms={value}")
+        states.append(image(user))
+    await done(user, "undo", "--last", "--yes")
+    assert differing(states[1], image(user)) == []
+    undone = await last_request(user)
+    await done(user, "undo", "--last", "--yes")
+    assert differing(states[0], image(user)) == []
+    changed = await user.run("undo", undone, "--yes")
+    assert (changed.code, differing(states[0], image(user))) == (exit_codes.REFUSED, [])
+    assert "not as it left it: configs of topic/orders: retention.ms is 5 now" in changed.err
+    await done(user, "configs", "alter", "topic/orders", "--set", "retention.ms=1")
+    again = await done(user, "undo", undone, "--yes")
+    assert again.out == "Done: topic/orders: set retention.ms=2 (was 1).\n"
+
+
+async def test_undo_leaves_alone_what_others_have_changed_since(user: Terminal) -> None:
+    await done(user, "configs", "alter", "topic/orders", "--set", "segment.ms=100", "--set", "retention.ms=9")
+    request_id = await last_request(user)
+    await done(user, "configs", "alter", "topic/orders", "--set", "retention.ms=11")
+    before = image(user)
+    refused = await user.run("undo", request_id, "--yes")
+    assert (refused.code, differing(before, image(user))) == (exit_codes.REFUSED, [])
+    assert refused.err.splitlines()[1:] == [
+        "quorate: not as it left it: configs of topic/orders: retention.ms is 11 now",
+        "quorate: nothing was done; --rest takes back what nobody has changed since",
+    ]
+    await done(user, "undo", request_id, "--rest", "--yes")
+    assert differing(before, image(user)) == ["configs topic/orders changed segment.ms"]
+
+
+#: What is done, and the sentence about what of it does not come back.
+LASTING = {
+    "growth": (("topics", "add-partitions", "orders", "--partitions", "3"), "topic orders keeps its partitions"),
+    "password": (("users", "remove", "bo", "--mechanism", "SCRAM-SHA-256", "--yes"), "only who knows the password"),
+    "election": (("elect", "--type", "preferred", "--topic", "orders", "--partition", "1"), "leaders of 1 partitions"),
+    "registration": (
+        ("brokers", "unregister", "14", "--force", "--yes"),
+        "the registration of broker 14: it registers",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", LASTING)
+async def test_undo_of_what_does_not_come_back_says_so_and_changes_nothing(
+    user: Terminal, tmp_path: Path, change: str
+) -> None:
+    command, says = LASTING[change]
+    if change == "password":
+        password = tmp_path / "password"
+        password.touch(mode=0o600)
+        password.write_text("hush hush")
+        secret = ("--mechanism", "SCRAM-SHA-256", "--password-file", str(password))
+        await done(user, "users", "set", "bo", *secret)
+    if change == "election":
+        await done(user, "reassign", "apply", moves_file(tmp_path, 1, [11, 12]))
+    await done(user, *command)
+    if change == "registration":
+        del user.epochs[14]
+    before = image(user)
+    refused = await user.run("undo", "--last", "--yes")
+    assert (refused.code, differing(before, image(user))) == (exit_codes.REFUSED, [])
+    assert "Done" not in refused.out
+    assert "quorate: does not come back: " in refused.err
+    assert says in refused.err
+    assert refused.err.endswith("quorate: nothing of it can be taken back\n")
+
+
+def moves_file(directory: Path, number: int, replicas: list[int]) -> str:
+    file = directory / "moves.json"
+    partition = {"topic": "orders", "partition": number, "replicas": replicas}
+    file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    return str(file)
+
+
+async def test_undo_of_moves_names_brokers_that_it_would_wait_for(user: Terminal, tmp_path: Path) -> None:
+    """The way back needs 12, which has gone; and while the move is open, nobody."""
+    before = image(user)
+    await done(user, "reassign", "apply", moves_file(tmp_path, 0, [11, 13]))
+    request_id = await last_request(user)
+    plan = tmp_path / "back.json"
+    planned = await done(user, "undo", request_id, "--plan", str(plan))
+    assert "  move orders-0 from 11,13,12 to 11,12\n" in planned.out
+    del user.epochs[12]
+    assert (await user.run("brokers", "unregister", "12", "--force", "--yes")).code == exit_codes.DONE
+    stale = await user.run("apply", str(plan), "--yes")
+    assert "quorate: broker 12: state is not registered, not active" in stale.err
+    told = await user.run("undo", request_id)
+    assert "1 move would wait for broker 12, which is not registered\n" in told.err
+    assert (told.code, "to take it back, say --yes" in told.err) == (exit_codes.USAGE, True)
+    assert "partitions orders-0 changed replicas" in differing(before, image(user))
+
+
+async def test_undo_needs_a_request_that_the_log_knows(user: Terminal) -> None:
+    unknown = await user.run("undo", "no-such-request")
+    assert (unknown.code, unknown.err) == (
+        exit_codes.REFUSED, "quorate: the log tells of no change by request 'no-such-request'\n",
+    )  # fmt: skip
+    for arguments in ((), ("some", "--last")):
+        wrong = await user.run("undo", *arguments)
+        assert (wrong.code, "its id, or --last" in wrong.said) == (exit_codes.USAGE, True)

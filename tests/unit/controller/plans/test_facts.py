@@ -1,0 +1,163 @@
+"""Facts: what changes of them names itself, what is not about the change leaves them alone, and secrets stay out."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorate.controller.api.answers.plan_models import FACTS_MAX, Fact, PlannedChange, digest_of_facts
+from quorate.controller.configs.alter_configs import decide_incremental_alter_configs
+from quorate.controller.plans.differences import differences
+from quorate.controller.plans.expectation import expecting
+from quorate.controller.plans.facts import change_of, facts_of
+from quorate.controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    BrokerHeartbeatRequest,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from quorate.controller.protocol.acls import AclFilter, DeleteAclsRequest
+from quorate.controller.protocol.configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    ResourceTypeName,
+)
+from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
+from quorate.controller.topics.topics import decide_delete_topics
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.records.records import AccessControlEntryRecord, FenceBrokerRecord
+from tests.unit.controller.small_cluster import SmallCluster, uuid
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    made = SmallCluster(4)
+    made.create("orders", [0, 1], [1, 2])
+    return made
+
+
+def moving(replicas: list[int] | None, number: int = 0) -> AlterPartitionReassignmentsRequest:
+    partition = ReassignablePartition(partition_index=number, replicas=replicas)
+    return AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name="orders", partitions=[partition])])
+
+
+def configured(
+    name: str, value: str, kind: ResourceTypeName = "TOPIC", of: str = "orders"
+) -> IncrementalAlterConfigsRequest:
+    change = AlterableConfig(name=name, value=value)
+    return IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=kind, resource_name=of, configs=[change])]
+    )
+
+
+def delete(cluster: SmallCluster) -> None:
+    request = DeleteTopicsRequest(topic_ids=[cluster.topic_id("orders")])
+    cluster.commit(decide_delete_topics(cluster.image, request))
+
+
+def change(request: object) -> PlannedChange:
+    found = change_of(request)
+    assert found is not None
+    return found
+
+
+def test_topic_that_was_made_anew_under_its_name_is_another_one(cluster: SmallCluster) -> None:
+    growth = change(CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="orders", count=5)]))
+    deletion = change(DeleteTopicsRequest(topic_ids=[cluster.topic_id("orders")]))
+    then = facts_of(cluster.image, growth), facts_of(cluster.image, deletion)
+    assert then[0] == [Fact(about="topic orders", values={"id": "AwAAAAAAAAAAAAAAAAAAAA", "partitions": 2})]
+    delete(cluster)
+    cluster.create("orders", [0, 1], [1, 2])
+    (another,) = differences(then[0], facts_of(cluster.image, growth))
+    assert another.startswith("topic orders is another one of that name: its id is AwAAAAAAAAABAAAAAAAAAA, not")
+    assert differences(then[1], facts_of(cluster.image, deletion)) == ["topic orders is gone"]
+
+
+def test_moves_go_by_who_gets_replicas_and_not_by_who_leads(cluster: SmallCluster) -> None:
+    wanted = change(moving([2, 3]))
+    then = facts_of(cluster.image, wanted)
+    cluster.write(FenceBrokerRecord(0, cluster.epoch(0)))
+    assert facts_of(cluster.image, wanted) == then
+    cluster.write(FenceBrokerRecord(3, cluster.epoch(3)))
+    assert differences(then, facts_of(cluster.image, wanted)) == ["broker 3: state is fenced, not active"]
+    cluster.commit(decide_alter_partition_reassignments(cluster.image, cluster.config, moving([0, 2])))
+    assert differences(then, facts_of(cluster.image, wanted)) == [
+        "partition orders-0: replicas is 0,2,1, not 0,1",
+        "partition orders-0: adding is 2, not none",
+        "partition orders-0: removing is 1, not none",
+        "broker 3: state is fenced, not active",
+    ]
+    assert facts_of(cluster.image, change(moving([1], 7)))[1].values == {"replicas": None}
+
+
+def test_values_that_may_be_secrets_are_told_apart_and_not_shown(cluster: SmallCluster) -> None:
+    secret = configured("ssl.key.password", "hush", "BROKER", "1")
+    told = []
+    for value in ("hush", "more hush"):
+        request = configured("ssl.key.password", value, "BROKER", "1")
+        cluster.commit(decide_incremental_alter_configs(cluster.image, cluster.config, request))
+        (fact,) = facts_of(cluster.image, change(secret))
+        told.append(fact.values["ssl.key.password"])
+    assert "hush" not in str(told)
+    assert len(set(told)) == 2
+
+
+def test_configs_go_by_those_that_are_named(cluster: SmallCluster) -> None:
+    wanted = change(configured("retention.ms", "5"))
+    then = facts_of(cluster.image, wanted)
+    cluster.commit(decide_incremental_alter_configs(cluster.image, cluster.config, configured("segment.ms", "9")))
+    assert facts_of(cluster.image, wanted) == then
+    cluster.commit(decide_incremental_alter_configs(cluster.image, cluster.config, configured("retention.ms", "7")))
+    assert differences(then, facts_of(cluster.image, wanted)) == [
+        "configs of topic/orders: retention.ms is 7, and was not set"
+    ]
+
+
+def test_removal_of_acls_goes_by_those_that_it_means(cluster: SmallCluster) -> None:
+    wanted = change(DeleteAclsRequest(filters=[AclFilter(principal_filter="User:ana")]))
+    then = facts_of(cluster.image, wanted)
+    for number, who in enumerate(("User:bo", "User:ana")):
+        cluster.write(AccessControlEntryRecord(uuid(9, number), 2, "orders", 3, who, "*", 3, 3))
+    assert differences(then, facts_of(cluster.image, wanted)) == [
+        "ACL ALLOW User:ana from * to READ TOPIC LITERAL orders is new"
+    ]
+
+
+def test_too_many_facts_are_refused_before_they_are_gathered(cluster: SmallCluster) -> None:
+    topics = [CreatePartitionsTopic(name=f"t{number}", count=5, assignments=None) for number in range(10_000)]
+    assert len(facts_of(cluster.image, change(CreatePartitionsRequest(topics=topics)))) == 10_000
+    lists = [list(range(first, first + 64)) for first in range(0, FACTS_MAX + 64, 64)]
+    one = CreatePartitionsTopic(name="orders", count=5, assignments=lists[:10_000])
+    with pytest.raises(LimitExceeded, match="more than 100000 facts"):
+        facts_of(cluster.image, change(CreatePartitionsRequest(topics=[one])))
+
+
+def test_election_of_all_goes_by_nothing_and_other_requests_are_no_changes(cluster: SmallCluster) -> None:
+    with pytest.raises(ApiError, match="name the partitions"):
+        facts_of(cluster.image, change(ElectLeadersRequest(election_type="PREFERRED")))
+    assert change_of(BrokerHeartbeatRequest(broker_id=1, broker_epoch=1, current_metadata_offset=1)) is None
+    assert change_of(None) is None
+
+
+def test_expectation_holds_until_a_fact_is_another(cluster: SmallCluster) -> None:
+    wanted = change(moving([2, 3]))
+    check = expecting(wanted, digest_of_facts(facts_of(cluster.image, wanted)))
+    check(cluster.image)
+    cluster.commit(decide_alter_partition_reassignments(cluster.image, cluster.config, moving([0, 2])))
+    with pytest.raises(ApiError, match="no longer so") as refused:
+        check(cluster.image)
+    assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
+    for wrong in ("", "A" * 64, "0" * 63, "0" * 65):
+        with pytest.raises(ApiError, match="64 hexadecimal digits"):
+            expecting(wanted, wrong)
+
+
+def test_digest_is_of_what_is_said_and_of_its_order() -> None:
+    """Other programs make it by docs/plans.md: it must not change."""
+    facts = [Fact(about="ä", values={"b": [1, 2], "a": None}), Fact(about="x", values={})]
+    assert digest_of_facts(facts) == "5997abca669ddccfe5fed7d3abbc20781ff2ff4ba14be0bd5acd4d243133b0de"
+    assert digest_of_facts(facts[::-1]) != digest_of_facts(facts)

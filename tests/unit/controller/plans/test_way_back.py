@@ -1,0 +1,158 @@
+"""The way back from what was decided: applied, it leads to the state before; and what it cannot, it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from quorate.controller.configs.alter_configs import decide_incremental_alter_configs
+from quorate.controller.configs.labels import decide_alter_labels
+from quorate.controller.plans.way_back import WayBack, plan_back, way_back
+from quorate.controller.plans.way_back_parts import RequestStates
+from quorate.controller.plans.written_requests import written_requests
+from quorate.controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    DeleteTopicsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from quorate.controller.protocol.configs import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from quorate.controller.protocol.labels import AlterLabelsRequest, LabelEntry
+from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
+from quorate.controller.topics.topics import decide_delete_topics
+from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.batches.builder import BatchBuilder
+from quorate.metadata_log.records.records import ConfigRecord, UnregisterBrokerRecord
+from quorate.snapshots.difference.history import Audit
+from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.replay_state import ReplayState
+from tests.unit.controller.small_cluster import SmallCluster
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    made = SmallCluster(4)
+    made.create("orders", [0, 1], [1, 2], configs={"retention.ms": "5"})
+    label = LabelEntry(resource="partition:orders-1", key="acme/owner", value="me")
+    made.commit(decide_alter_labels(made.image, AlterLabelsRequest(changes=[label])))
+    return made
+
+
+def delete(cluster: SmallCluster) -> None:
+    request = DeleteTopicsRequest(topic_ids=[cluster.topic_id("orders")])
+    cluster.commit(decide_delete_topics(cluster.image, request))
+
+
+def move(cluster: SmallCluster, replicas: list[int]) -> None:
+    partition = ReassignablePartition(partition_index=0, replicas=replicas)
+    request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name="orders", partitions=[partition])])
+    cluster.commit(decide_alter_partition_reassignments(cluster.image, cluster.config, request))
+
+
+def back_from(cluster: SmallCluster, change: Callable[[], None], since: Callable[[], None] = lambda: None) -> WayBack:
+    before = cluster.image
+    change()
+    after = cluster.image
+    since()
+    return way_back([RequestStates(before, after, cluster.image)])
+
+
+def test_deleted_topic_comes_back_empty_on_its_brokers_with_configs_and_labels(cluster: SmallCluster) -> None:
+    back = back_from(cluster, lambda: delete(cluster))
+    creation, labels = back.changes
+    assert creation.create_topics is not None
+    assert labels.alter_labels is not None
+    (topic,) = creation.create_topics.topics
+    assert [one.broker_ids for one in topic.assignments] == [[0, 1], [1, 2]]
+    assert [(one.name, one.value) for one in topic.configs] == [("retention.ms", "5")]
+    assert [(one.resource, one.value) for one in labels.alter_labels.changes] == [("partition:orders-1", "me")]
+    assert back.lost == ["the data of topic orders: it comes back empty, and under another id"]
+
+
+def test_deleted_topic_of_a_broker_that_has_gone_is_placed_anew_and_that_is_said(cluster: SmallCluster) -> None:
+    def unregister() -> None:
+        cluster.write(UnregisterBrokerRecord(2, cluster.epoch(2)))
+
+    back = back_from(cluster, lambda: delete(cluster), unregister)
+    assert back.changes[0].create_topics is not None
+    (topic,) = back.changes[0].create_topics.topics
+    assert (topic.assignments, topic.num_partitions, topic.replication_factor) == ([], 2, 2)
+    assert "the places of topic orders's replicas: broker 2 is not registered" in back.lost
+
+
+@pytest.mark.parametrize("replicas", [[2, 3], [1, 0], [0]], ids=str)
+def test_moves_go_back_to_the_order_of_before(cluster: SmallCluster, replicas: list[int]) -> None:
+    back = back_from(cluster, lambda: move(cluster, replicas))
+    request = back.changes[0].alter_partition_reassignments
+    assert request is not None
+    cluster.commit(decide_alter_partition_reassignments(cluster.image, cluster.config, request))
+    found = cluster.partition("orders")
+    assert found.assignment.target_replicas == (0, 1)
+
+
+def test_move_that_others_have_sent_elsewhere_is_left_alone(cluster: SmallCluster) -> None:
+    back = back_from(cluster, lambda: move(cluster, [2, 3]), lambda: move(cluster, [3, 1]))
+    assert (back.changes, back.since) == ([], ["partition orders-0 goes to 3,1, not to 2,3"])
+
+
+def test_created_topic_that_has_grown_or_gone_since_is_left_alone(cluster: SmallCluster) -> None:
+    def create() -> None:
+        cluster.create("new", [0])
+
+    def delete_it() -> None:
+        request = DeleteTopicsRequest(topic_ids=[cluster.topic_id("new")])
+        cluster.commit(decide_delete_topics(cluster.image, request))
+
+    back = back_from(cluster, create, delete_it)
+    assert (back.changes, back.since) == ([], ["topic new is gone"])
+    again = back_from(cluster, create)
+    assert again.lost == ["what was written to topic new goes with it"]
+    assert again.changes[0].delete_topics is not None
+
+
+def test_plan_of_a_way_back_goes_by_the_newest_state(cluster: SmallCluster) -> None:
+    back = back_from(cluster, lambda: move(cluster, [2, 3]))
+    plan = plan_back(back, cluster.image, "a-cluster", "a1", 7)
+    assert (plan.undoes, plan.state_offset) == ("a1", cluster.image.provenance.end_offset)
+    assert plan.steps[0].facts[1].values["adding"] == [2, 3]
+
+
+def test_settings_that_are_as_they_were_need_nothing(cluster: SmallCluster) -> None:
+    def set_to(text: str) -> None:
+        configs = [AlterableConfig(name="retention.ms", value=text)]
+        resource = AlterConfigsResource(resource_type="TOPIC", resource_name="orders", configs=configs)
+        request = IncrementalAlterConfigsRequest(resources=[resource])
+        cluster.commit(decide_incremental_alter_configs(cluster.image, cluster.config, request))
+
+    back = back_from(cluster, lambda: set_to("6"))
+    assert back.changes[0].incremental_alter_configs is not None
+    same = back_from(cluster, lambda: set_to("7"), lambda: set_to("6"))
+    assert (same.changes, same.since) == ([], [])
+
+
+# --- requests in the log -----------------------------------------------------------------------------
+
+
+def batches(*values: str) -> Iterator[bytes]:
+    """All in one batch, a record for each."""
+    builder = BatchBuilder()
+    for text in values:
+        builder.add(ConfigRecord(2, "t", "retention.ms", text), 0)
+    yield b"".join(map(bytes, builder.placed_pieces(7, 0, 1)))
+
+
+def line(number: int, request_id: str | None = None) -> AuditLine:
+    who = (None, None, None) if request_id is None else ("User:ana", "::1", request_id)
+    return AuditLine(1, number, number + 1, "alter_configs", *who)
+
+
+def value(image: MetadataImage) -> str | None:
+    return image.configs.of(2, "t").get("retention.ms")
+
+
+def test_request_inside_of_a_batch_has_the_states_around_its_own_records() -> None:
+    audit = Audit([line(0), line(1, "a1"), line(2, "b2")])
+    found, now = written_requests(ReplayState(), batches("1", "2", "3"), audit, lambda one: one.request_id is not None)
+    told = [(one.line.request_id, value(one.before), value(one.after)) for one in found]
+    assert (told, value(now)) == ([("a1", "1", "2"), ("b2", "2", "3")], "3")
