@@ -198,7 +198,7 @@ async def test_connections_of_one_address_are_bounded() -> None:
         status, _, body = await beyond.read()
         assert (status, json.loads(body)["message"]) == (
             429,
-            "3 connections from 127.0.0.1 are open, and there may be no more: close some",
+            "3 connections from 127.0.0.0/8 are open, and there may be no more: close some",
         )
         for client in (*kept, beyond):
             client.close()
