@@ -97,8 +97,9 @@ def decode(payload: bytes | memoryview) -> Message:
         ProtocolError: the bytes are no message of this protocol.
     """
     try:
-        # A frame has room for millions of parts; no message has more than a few, and none of them is a map.
-        number, *values = msgpack.unpackb(payload, use_list=False, max_array_len=_PAIRS_MAX, object_hook=_refuse_map)
+        # A frame has room for millions of parts; no message has more than a few, and none of them is a map. What says
+        # that it is longer is refused before it is made.
+        number, *values = msgpack.unpackb(payload, use_list=False, max_array_len=_PAIRS_MAX, max_map_len=0)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise ProtocolError(f"{len(payload)} bytes are no message: {error}") from error
     spec = _SPECS.get(number) if type(number) is int else None
@@ -121,10 +122,6 @@ def decode(payload: bytes | memoryview) -> Message:
     if rule is not None and not rule[1](message):
         raise ProtocolError(f"{type(message).__name__} of epoch {message.epoch}: {rule[0]}")
     return message
-
-
-def _refuse_map(found: dict[Any, Any]) -> None:
-    raise ProtocolError(f"a map of {len(found)} keys: no message has one")
 
 
 def _check_pairs(number: int, pairs: tuple[Any, ...]) -> None:

@@ -75,10 +75,12 @@ MILLIONS = 8_000_000
         b"\x91" * 1020 + b"\xc0",
         b"\x91\xdd" + MILLIONS.to_bytes(4, "big") + b"\x01" * MILLIONS,
         b"\x92\x01\xdc\x03\xe8" + b"\x80" * 1000,
+        b"\xdf" + MILLIONS.to_bytes(4, "big") + b"".join(b"\xa4%04x\xc0" % n for n in range(50_000)),
+        b"\x92\x01\xdf" + (50_000).to_bytes(4, "big") + b"".join(b"\xa4%04x\xc0" % n for n in range(50_000)),
         b"\x99" + b"\x01" * 6 + b"\xc4\x00" + b"\x91" * 1000 + b"\x01\xc2",
         msgpack.packb([1, 3, 7, 100, 2, 90, b"", [[1, 2]] * 1001, False]),
     ],
-    ids=["deep type", "endless type", "maps", "deep pair", "pairs"],
+    ids=["deep type", "endless type", "maps", "endless map", "large map", "deep pair", "pairs"],
 )
 def test_message_that_would_take_long_to_make_or_to_tell_of_is_refused_at_once(payload: bytes) -> None:
     tracemalloc.start()
