@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from quorate.scripts.benchmarks.__main__ import _measured
+from quorate.scripts.benchmarks.catalog import Benchmark
 from quorate.scripts.benchmarks.comparison import ComparedFigure, compare
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.protection import NOTHING, Protection, Safeguard, base_of, name_of, variants
+from quorate.scripts.benchmarks.workspace import Workspace
 
 TLS = Protection({Safeguard.TLS})
 ACLS = Protection({Safeguard.ACLS})
@@ -53,6 +58,21 @@ def test_rounds_measure_each_once_and_begin_with_another_each_time() -> None:
     assert (plain.ratios, with_tls.ratios) == ((), (4.0, 1.5, 2.4))
     assert with_tls.figure.targets == ()
     assert compared.method.startswith("in one process. Compared: nothing, TLS; 3 rounds, ")
+
+
+def test_benchmark_runs_under_each_protection_that_has_a_price_for_it(tmp_path: Path) -> None:
+    seen: list[tuple[Protection, int]] = []
+
+    def run(workspace: Workspace) -> BenchmarkOutcome:
+        seen.append((workspace.protection, workspace.runs))
+        return BenchmarkOutcome("in one process", (Figure("time", "ms", (1.0,)),))
+
+    priced = Benchmark("priced", "a thing", run, TLS)
+
+    _measured(priced, Workspace(tmp_path, runs=2, scale=1.0), TLS | ACLS)
+    _measured(priced, Workspace(tmp_path, runs=3, scale=1.0), NOTHING)
+
+    assert seen == [(NOTHING, 1), (TLS, 1), (TLS, 1), (NOTHING, 1), (NOTHING, 3)]
 
 
 def test_ratio_as_data_says_to_what() -> None:
