@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.planning.planner import plan as planned
-from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
-from quorate.scripts.cli.moves.plans import MovePlan, made_plan
+from quorate.scripts.cli.moves.plans import MovePlan
 from quorate.scripts.cli.moves.running import (
     AtOnce,
     Exclude,
@@ -43,9 +41,14 @@ def balance(
     Example: quorate cluster balance --dry-run
     """
     options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
-    rules = MoveRules(excluded=excluded(exclude), include_fenced=include_fenced, drains_unknown=True)
+    left_out = excluded(exclude)
 
     async def plan(client: ControllerClient) -> MovePlan:
+        from quorate.controller.planning.planner import plan as planned
+        from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
+        from quorate.scripts.cli.moves.making import made_plan
+
+        rules = MoveRules(excluded=left_out, include_fenced=include_fenced, drains_unknown=True)
         return made_plan(await read_layout(client, None, rules), planned)
 
     purpose = Purpose(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Collection
 from typing import Annotated, Final
 
 import typer
 from pydantic import BaseModel, ConfigDict
 
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.planning.draining import plan_drain
-from quorate.scripts.cli.moves.layouts import MoveRules, on_brokers, read_layout
-from quorate.scripts.cli.moves.plans import MovePlan, made_plan
+from quorate.scripts.cli.moves.plans import MovePlan
 from quorate.scripts.cli.moves.running import (
     AtOnce,
     Exclude,
@@ -63,15 +62,20 @@ def drain(
     Example: quorate brokers drain 13 --dry-run
     """
     options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
-    purpose = _purpose("drain", MoveRules(frozenset(ids), excluded(exclude), include_fenced))
+    purpose = _purpose("drain", ids, excluded(exclude), include_fenced=include_fenced)
     end(move(purpose, options), purpose, options)
 
 
-def _purpose(verb: str, rules: MoveRules) -> Purpose:
-    ids = sorted(rules.drained)
+def _purpose(verb: str, brokers: Collection[int], left_out: frozenset[int], *, include_fenced: bool) -> Purpose:
+    ids = sorted(set(brokers))
     named = _named(ids)
 
     async def plan(client: ControllerClient) -> MovePlan:
+        from quorate.controller.planning.draining import plan_drain
+        from quorate.scripts.cli.moves.layouts import MoveRules, on_brokers, read_layout
+        from quorate.scripts.cli.moves.making import made_plan
+
+        rules = MoveRules(frozenset(ids), left_out, include_fenced)
         return made_plan(await read_layout(client, on_brokers(rules.drained), rules), plan_drain)
 
     return Purpose(
@@ -115,7 +119,7 @@ def decommission(
     Example: quorate brokers decommission 13
     """
     options = MoveOptions(at_once, dry_run, yes, as_json, None, None, controllers, secret_file)
-    purpose = _purpose("decommission", MoveRules(frozenset(ids), excluded(exclude), include_fenced))
+    purpose = _purpose("decommission", ids, excluded(exclude), include_fenced=include_fenced)
     report = move(purpose, options)
     if dry_run or not report.is_done:
         end(report, purpose, options)

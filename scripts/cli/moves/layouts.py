@@ -13,12 +13,10 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.planning.cluster import NONE, BrokerRole, Brokers, ClusterLayout, Counts, Mask
 from quorate.controller.protocol import DescribedPartition
 from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.moves.plans import PartitionName
 from quorate.scripts.cli.topics.reassignment_steps import assignment_of
 from quorate.scripts.terminal.output import counted
 from quorate.scripts.terminal.paging import Wanted, all_partitions
-
-#: A topic's name and a partition's number.
-PartitionName = tuple[str, int]
 
 
 class HiddenPartitions(QuorateError):

@@ -8,10 +8,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from rich.progress import BarColumn, Progress, TextColumn
-
-from quorate.scripts.terminal.screen import Screen
-
 #: Seconds between two lines where there is no terminal.
 _PAUSE_S: Final = 10.0
 _NAMED_MAX: Final = 3
@@ -38,6 +34,11 @@ class MoveProgress:
     """Shows how many moves have ended, how fast, how long it takes, and what stalls."""
 
     def __init__(self) -> None:
+        # Commands that only ask do not wait for it to be imported.
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from quorate.scripts.terminal.screen import Screen
+
         self._bar = Progress(
             BarColumn(), TextColumn("{task.description}"), console=Screen(stderr=True), disable=not sys.stderr.isatty()
         )

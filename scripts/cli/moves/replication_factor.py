@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.planning.widths import plan_widths
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
-from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
-from quorate.scripts.cli.moves.plans import MovePlan, made_plan
+from quorate.scripts.cli.moves.plans import MovePlan
 from quorate.scripts.cli.moves.running import (
     AtOnce,
     Exclude,
@@ -60,9 +58,14 @@ def set_replication_factor(
     Example: quorate topics set-replication-factor orders 3
     """
     options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
-    rules = MoveRules(excluded=excluded(exclude), include_fenced=include_fenced)
+    left_out = excluded(exclude)
 
     async def plan(client: ControllerClient) -> MovePlan:
+        from quorate.controller.planning.widths import plan_widths
+        from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
+        from quorate.scripts.cli.moves.making import made_plan
+
+        rules = MoveRules(excluded=left_out, include_fenced=include_fenced)
         named = await read_layout(client, [{"names": topic}], rules)
         if not named.names:
             raise NotNow(f"there is no topic {topic}")

@@ -17,6 +17,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ErrorCode, OutcomeUnknown
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
+from quorate.scripts.cli.moves.plans import PartitionName
 from quorate.scripts.cli.moves.progress import MoveProgress, Stall
 
 #: Reassignments that are open at once: so many copies do not starve the clients of most clusters.
@@ -26,11 +27,8 @@ _LOOK_S: Final = 0.5
 #: Seconds after which a move that is still open is said to stall.
 _STALL_S: Final = 30.0
 
-#: A topic's name and a partition's number.
-_Name = tuple[str, int]
 
-
-def reassignment_request(targets: Mapping[_Name, Sequence[int] | None]) -> AlterPartitionReassignmentsRequest:
+def reassignment_request(targets: Mapping[PartitionName, Sequence[int] | None]) -> AlterPartitionReassignmentsRequest:
     """The request for partitions to have these replicas; None: to stop moving."""
     topics: dict[str, list[ReassignablePartition]] = {}
     for (topic, number), replicas in targets.items():
@@ -51,9 +49,9 @@ class MoveRun:
 
     def __init__(
         self,
-        moves: Mapping[_Name, Sequence[int]],
+        moves: Mapping[PartitionName, Sequence[int]],
         *,
-        awaited: Collection[_Name] = (),
+        awaited: Collection[PartitionName] = (),
         at_once: int = AT_ONCE_DEFAULT,
         stall_s: float = _STALL_S,
     ) -> None:
@@ -66,9 +64,9 @@ class MoveRun:
         self.waiting = dict(moves)
         self.under_way = set(awaited)
         self.ended = 0
-        self.refused: dict[_Name, str] = {}
+        self.refused: dict[PartitionName, str] = {}
         #: When each that is under way was first seen to be.
-        self._since: dict[_Name, float] = {}
+        self._since: dict[PartitionName, float] = {}
 
     @property
     def total(self) -> int:
@@ -92,7 +90,7 @@ class MoveRun:
                     return
                 await asyncio.sleep(_LOOK_S)
 
-    async def _look(self, client: ControllerClient) -> dict[_Name, OngoingPartitionReassignment]:
+    async def _look(self, client: ControllerClient) -> dict[PartitionName, OngoingPartitionReassignment]:
         listed = await client.list_partition_reassignments(is_linearizable=True)
         open_now = {(topic.name, one.partition_index): one for topic in listed.topics for one in topic.partitions}
         over = self.under_way - open_now.keys()
@@ -117,7 +115,7 @@ class MoveRun:
                         self.refused[name] = f"{one.error_message or 'refused'} ({one.error_code.name})"
 
     async def _stalls(
-        self, client: ControllerClient, open_now: Mapping[_Name, OngoingPartitionReassignment]
+        self, client: ControllerClient, open_now: Mapping[PartitionName, OngoingPartitionReassignment]
     ) -> list[Stall]:
         """The moves that take long, by the brokers that they wait for."""
         now = asyncio.get_running_loop().time()
@@ -125,7 +123,7 @@ class MoveRun:
         if not slow:
             return []
         states = {broker.id: broker.state for broker in (await client.describe_brokers()).brokers}
-        waits: dict[int, list[_Name]] = {}
+        waits: dict[int, list[PartitionName]] = {}
         for name in slow:
             for broker in open_now[name].adding_replicas:
                 waits.setdefault(broker, []).append(name)
