@@ -12,7 +12,7 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 
 #: What changes something, or runs something.
 WRITES = {
-    "acls add", "acls remove", "bearer-tokens add", "bearer-tokens remove",
+    "acls add", "acls remove", "apply", "bearer-tokens add", "bearer-tokens remove",
     "broker", "brokers decommission", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
     "configs alter", "configs replace", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
@@ -22,7 +22,7 @@ WRITES = {
     "reassign apply", "reassign cancel", "recover apply", "recover plan", "recover rejoin", "recover survey",
     "recover verify",
     "snapshot take", "tokens create", "tokens expire", "tokens renew", "topics add-partitions", "topics create",
-    "topics delete", "up", "users remove", "users set",
+    "topics delete", "undo", "up", "users remove", "users set",
 }  # fmt: skip
 #: What reads and has no `--at`, and why.
 EXCEPTIONS = {
