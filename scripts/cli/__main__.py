@@ -63,7 +63,9 @@ _COMMANDS: Final = {
         adding.add_status, "Show the verdict on a cluster, its controllers, brokers and offline partitions.", _CLUSTER
     ),
     "explain": _Command(
-        adding.add_explain, "Tell what is wrong with partitions, which brokers explain it, and what to do.", _CLUSTER
+        adding.add_explain,
+        "Tell what is wrong with partitions or a controller, what explains it, and what to do.",
+        _CLUSTER,
     ),
     "can-stop": _Command(
         adding.add_can_stop,
