@@ -11,6 +11,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.feed.feed import FeedChunk, FeedSource
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.disk import drain
+from quorate.metadata_log.errors import StorageError
 from quorate.scripts.cluster.local import LocalOptions
 from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.terminal import exit_codes
@@ -73,6 +74,23 @@ async def test_log_that_was_cut_is_told_from_its_oldest_checkpoint() -> None:
             True,
             False,
         )
+
+
+async def test_running_log_is_read_back_from_its_end_as_far_as_it_takes() -> None:
+    """Stretch by stretch, from one checkpoint to the one before; further back nobody is asked."""
+    async with stage(3) as s:
+        _, second, third = await checkpoints_behind_topics(s)
+        url = s.urls[2]
+        whole = offsets(await alone("history", "--json", "--controllers", url))
+        assert (min(whole) < second < third < max(whole), len(whole)) == (True, len(set(whole)))
+        for limit in (1, len(whole) // 2, len(whole)):
+            told = await alone("history", "--json", "--limit", str(limit), "--controllers", url)
+            assert offsets(told) == whole[-limit:]
+        feed = s.members[1].node.feed
+        feed._history = BeheadedLog(feed._history, third)
+        told = await alone("history", "--json", "--since", str(third), "--from", s.urls[0])
+        assert (offsets(told), told.err) == ([offset for offset in whole if offset >= third], "")
+        assert (await alone("history", "--from", s.urls[0])).code != exit_codes.DONE
 
 
 async def test_nothing_that_is_told_of_what_was_cut_is_no_success() -> None:
@@ -188,3 +206,20 @@ async def test_running_cluster_tells_all_of_it_behind_checkpoints_that_retention
         assert json.loads(led.out)["active_id"] == 1
         of_files = offsets(await alone("history", "--json", "--limit", "1000", "--from", str(log.parent)))
         assert of_files[: len(offsets(told))] == offsets(told)
+
+
+class BeheadedLog:
+    """A member's log of which nothing before an offset can be read, and nobody knows."""
+
+    def __init__(self, source: FeedSource, begin: int) -> None:
+        self._source: Any = source
+        self._begin = begin
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
+        if 0 < offset < self._begin or (offset == 0 and max_bytes > 1):
+            raise StorageError(f"offset {offset} is damaged")
+        chunk: FeedChunk = self._source.read_from(offset, max_bytes)
+        return chunk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 from quorate.controller.client.client import ControllerClient
@@ -30,6 +31,11 @@ async def test_history_names_event_and_principal_of_a_change(tmp_path: Path) -> 
         directory = str(controller_directory(cluster.directory, cluster.plan.controllers[0]))
         live = await alone("history", "topic", "orders", "--from", cluster.plan.controller_urls[0], "--json")
         assert (live.code, live.err) == (exit_codes.DONE, "")
+        happened = await alone("timeline", "--controllers", cluster.plan.controller_urls[0], "--json")
+        events = [json.loads(line) for line in happened.out.splitlines()]
+        assert [(event["kind"], event["brokers"]) for event in events] == [("registered", [11]), ("unfenced", [11])]
+        wrong = await alone("incidents", "--controllers", cluster.plan.controller_urls[0])
+        assert (wrong.code, wrong.out.splitlines()[1]) == (exit_codes.DONE, "  No incidents.")
         await cluster.stop()
         told = await alone("history", "topic", "orders", "--from", directory, "--json")
         steps = [json.loads(line) for line in told.out.splitlines()]
@@ -104,6 +110,7 @@ async def test_history_of_a_running_quorum_asks_all_its_controllers(tmp_path: Pa
 
 async def test_history_ends_with_its_code_where_no_controller_answers() -> None:
     """Port 1 is nobody's."""
-    for arguments in (("--controllers", "127.0.0.1:1"), ("--from", "http://127.0.0.1:1")):
-        ended = await alone("history", *arguments)
+    places = (("--controllers", "127.0.0.1:1"), ("--from", "http://127.0.0.1:1"))
+    for command, place in product(("history", "timeline", "incidents"), places):
+        ended = await alone(command, *place)
         assert (ended.code, ended.out) == (exit_codes.UNREACHABLE, "")
