@@ -23,7 +23,7 @@ from quorate.pipeline.incidents.thresholds import INSTANT_SHARE, Thresholds
 from tests.incident_versions import CLUSTER, SECOND, changes_of, known, partition, versions_of
 
 THRESHOLDS = Thresholds(
-    mass_partitions=10, flaps=0, slow_reassignment=timedelta(seconds=5), flap_window=timedelta(seconds=20)
+    mass_partitions=40, flaps=0, slow_reassignment=timedelta(seconds=5), flap_window=timedelta(seconds=20)
 )
 Rows = Sequence[Mapping[str, Any]]
 
