@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NoReturn
 
+from quorate.controller.api.tls_contexts import CertificateEnded
 from quorate.metadata_log.arguments import checked_calls
 from quorate.metadata_log.errors import InvalidArgument, QuorateError
 from quorate.metadata_log.private_files import exposure
@@ -82,7 +83,7 @@ class _Loaded:
 
 @checked_calls
 class TlsFiles:
-    """Its methods ``as_client``, ``as_server``, ``as_peer_client`` and ``as_peer_server`` are ``TlsContexts``."""
+    """``as_client``, ``as_node``, ``as_server``, ``as_peer_client`` and ``as_peer_server`` are ``TlsContexts``."""
 
     def __init__(
         self,
@@ -92,6 +93,7 @@ class TlsFiles:
         lets_clients_show: bool = False,
         check: Callable[[bytes], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wall_s: Callable[[], float] = time.time,
     ) -> None:
         """Read them.
 
@@ -101,6 +103,7 @@ class TlsFiles:
             lets_clients_show: whether clients are asked for their certificates, which must be of the CAs.
             check: looks at the certificate (DER) that is served with; raises QuorateError where it must not be.
             clock: seconds.
+            wall_s: seconds since 1970.
 
         Raises:
             InvalidTlsFiles: they cannot be used.
@@ -110,6 +113,7 @@ class TlsFiles:
         self._lets_clients_show = lets_clients_show
         self._check = check
         self._clock = clock
+        self._wall_s = wall_s
         #: Why changed files are not used; None: they are, or have not changed.
         self.trouble: str | None = None
         self._loaded = self._load()
@@ -124,6 +128,20 @@ class TlsFiles:
     def as_client(self) -> ssl.SSLContext:
         """With which others are asked: names are checked, and CAs."""
         self._look()
+        return self._loaded.client
+
+    def as_node(self) -> ssl.SSLContext:
+        """With which a process that serves asks others as itself.
+
+        Who is asked refuses an ended certificate when the request may already be under way (in TLS 1.3 a client's is
+        looked at last), and closes what connections stand: of such a request nobody would know whether it was done.
+
+        Raises:
+            CertificateEnded: its own has ended.
+        """
+        ends_at = self.expires_at
+        if ends_at is not None and self._wall_s() >= ends_at:
+            raise CertificateEnded("the certificate of this process has ended, and nobody believes who it is: renew it")
         return self._loaded.client
 
     def as_peer_server(self) -> ssl.SSLContext:

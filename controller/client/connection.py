@@ -22,7 +22,7 @@ from quorate.controller.api import headers, sockets
 from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import HttpRefusal, error_from_reply, is_unknown
 from quorate.controller.api.models import ErrorReply
-from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
 from quorate.controller.client.targets import check_target
@@ -335,6 +335,8 @@ class Connection:
                     begin = await response.content.read(QUOTED_BYTES)
                     raise self._stranger(response.status, description(response.status, response.headers, begin))
                 answer = Answer(response.status, response.headers, await response.read())
+        except CertificateEnded as error:
+            raise NotSent(f"{self.url} is not asked: {error}") from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
         except aiohttp.SocketTimeoutError as error:

@@ -17,7 +17,7 @@ import aiohttp
 from aiohttp import web
 
 from quorate.controller.api import headers
-from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
 from quorate.controller.client.secured import refusal_by_tls, tls_options
@@ -98,6 +98,8 @@ async def forward(
         if answer is None:
             raise _Deposed(f"controller {node.controller.active_id} has taken over meanwhile")
         return answer
+    except CertificateEnded as error:
+        raise NotController(peer.node_id, f"controller {peer.node_id} is active and is not asked: {error}") from error
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
         raise NotController(
             peer.node_id, f"controller {peer.node_id} is active and cannot be reached: {reason_of(error)}"

@@ -213,7 +213,7 @@ async def _start(
 def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:
     """With what this process has."""
     api = replace(parts.api, connections_max=places(parts.api.connections_max, OF_A_CONTROLLER))
-    return replace(parts, api=api, tls=None if files is None else files.as_client)
+    return replace(parts, api=api, tls=None if files is None else files.as_node)
 
 
 async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | None) -> HttpServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
@@ -12,11 +13,16 @@ import pytest
 from aiohttp import web
 
 from quorate.controller.api.headers import HOPS
+from quorate.controller.api.tls_contexts import CertificateEnded
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.http import forwarding
 from quorate.controller.http.ports import Peer
+from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
+from quorate.metadata_log.errors import NotController
 from tests.default_parts import node_limits
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
+from tests.integration.made_certificates import SpokenTls
 from tests.waiting import eventually
 
 CREATE = {"topics": [{"name": "foo"}]}
@@ -52,6 +58,26 @@ async def test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_do
         status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
         assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", 1)
         assert "cannot be reached" in reply["message"]
+
+
+async def test_standby_whose_certificate_has_ended_sends_nothing_and_says_so() -> None:
+    has_ended = False
+
+    def own() -> ssl.SSLContext:
+        if has_ended:
+            raise CertificateEnded("the certificate of this process has ended")
+        return ssl.create_default_context()
+
+    async with stage(tls=SpokenTls(as_client=own)) as s:
+        assert (await s.ask(2, "GET", "/v1/topics?consistency=linearizable"))[0] == 200
+        has_ended = True
+        status, reply, _ = await s.ask(2, "POST", "/v1/topics", CREATE)
+        assert (status, reply["error"], reply["retriable"], reply["leader_id"]) == (503, "NOT_CONTROLLER", "yes", 1)
+        assert "is not asked: the certificate of this process has ended" in reply["message"]
+        assert (await s.ask(1, "GET", "/v1/topics"))[1]["topics"] == []
+        async with ControllerClient([s.urls[0]], tls=own) as client:
+            with pytest.raises(NotController, match="is not asked"):
+                await client.create_topics(CreateTopicsRequest(topics=[CreatableTopic(name="a", num_partitions=1)]))
 
 
 async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_write_unknown() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from quorate.controller.api.tls_contexts import CertificateEnded
 from quorate.controller.api.tls_files import InvalidTlsFiles, TlsFiles, TlsPaths
 from quorate.scripts.certificates.authority import CertificateAuthority, KeyPair
 from tests.integration.made_certificates import authority, issued, written
@@ -115,6 +116,20 @@ def test_changed_files_are_used_and_those_that_cannot_be_are_not(tmp_path: Path)
     clock.now += 1
     assert files.as_server() is not first
     assert files.trouble is None
+
+
+def test_node_whose_certificate_has_ended_asks_nobody_until_it_is_renewed(tmp_path: Path) -> None:
+    clock, wall, ends = Clock(), Clock(), datetime.now(UTC) + timedelta(days=3)
+    paths = written(tmp_path, issued(OURS, HOST, ends=ends), OURS)
+    files = TlsFiles(paths, is_server=True, clock=clock, wall_s=wall)
+    wall.now = int(ends.timestamp()) - 1
+    assert files.as_node() is files.as_client()
+    wall.now += 1
+    with pytest.raises(CertificateEnded, match="renew it"):
+        files.as_node()
+    written(tmp_path, issued(OURS, HOST, ends=ends + timedelta(days=1)), OURS)
+    clock.now = 10
+    assert files.as_node() is files.as_client()
 
 
 @pytest.mark.parametrize("issuer", [OURS, FOREIGN], ids=["ours", "another that is not known here"])
