@@ -62,9 +62,16 @@ def reads(
     """Show who read what, as controllers with `audit.reads` wrote it down: when, how often, in whose name, from where.
 
     PROOF is how it was proved whose name it is: certificate, token, scram, ...; `said`: by nothing. PROXY asked in it.
+    Exit code 0, also where nothing was read; 2: there is no such directory.
 
     Example: quorate audit reads var/controller-1 --limit 20
     """
+    for path in paths:
+        if not path.is_dir():
+            raise typer.BadParameter(f"{path} is no directory: name the metadata directory of a controller")
+    for directory in paths:
+        if not READ_FILES.of(directory):
+            sys.stderr.write(f"quorate: {directory} has no lines about reads: audit.reads is off, or nobody has read\n")
     told = [(directory.name, line) for directory in paths for line in read_reads(directory, limit)]
     told = sorted(told, key=lambda one: one[1].time_ms)[-limit:]
     with reader_may_leave():

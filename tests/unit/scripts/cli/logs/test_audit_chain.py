@@ -91,6 +91,17 @@ def test_reads_are_a_chain_where_they_are_written_down_and_are_shown(directory: 
     assert verify(directory)[0] == 1
 
 
+def test_reads_of_what_is_no_directory_are_refused_and_that_there_are_none_is_said(
+    directory: Path, tmp_path: Path
+) -> None:
+    wrong = CliRunner().invoke(app, ["reads", str(directory), str(tmp_path / "nowhere")])
+    in_a_row = "".join(wrong.output.replace("│", "").split())
+    assert (wrong.exit_code, f"{tmp_path}/nowhereisnodirectory" in in_a_row) == (2, True)
+    none = CliRunner().invoke(app, ["reads", str(directory)])
+    said = f"quorate: {directory} has no lines about reads: audit.reads is off, or nobody has read\n"
+    assert (none.exit_code, none.stderr, none.stdout.split()[0]) == (0, said, "TIME")
+
+
 def test_what_is_wrong_with_one_directory_keeps_nobody_from_the_next(directory: Path) -> None:
     (directory / "empty").mkdir()
     named = (directory / "none", directory / "empty", directory)
