@@ -15,10 +15,12 @@ from quorate.controller.api.answers.answer_models import (
 from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
 from quorate.controller.client.access import Read
+from quorate.metadata_log.arguments import checked_calls
 
 _CAN_STOP: Final = "/v1/answers/can-stop"
 
 
+@checked_calls
 class AnswerClient:
     """A part of ``client.client.ControllerClient``, and raises what that does."""
 

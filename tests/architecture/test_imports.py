@@ -7,7 +7,7 @@ import tomllib
 from tests.architecture.source_tree import PACKAGES, ROOT, Module, imports, modules, refuse, run_time_imports
 
 #: What programs import that use Quorate as a library (docs/library.md).
-FACADES = ("client.py", "policies.py", "publishers.py", "testing.py", "watch.py", "worker.py")
+FACADES = ("answers.py", "client.py", "policies.py", "publishers.py", "testing.py", "watch.py", "worker.py")
 
 #: A module that imports one of these meets the world: a clock, chance, a socket, another thread, a log.
 IMPURE = frozenset({

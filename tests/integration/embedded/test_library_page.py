@@ -34,6 +34,7 @@ def test_tests_of_the_page_pass_in_a_project_that_has_no_settings_for_them(tmp_p
         ("cluster.running == {0, 1, 2}", "cluster.running == {0, 1}", "AssertionError"),
         ("is not before.configs, timeout_ms=10_000", "is None, timeout_ms=100", "WatchTimeout"),
         ("ErrorCode.INVALID_REPLICATION_FACTOR", "ErrorCode.NONE", "AssertionError"),
+        ("after.partitions.offline == 1", "after.partitions.offline == 0", "AssertionError"),
         ('operation="CREATE"', 'operation="DESCRIBE"', "User:CN=ana needs CREATE"),
     ],
 )

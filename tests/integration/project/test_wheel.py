@@ -14,7 +14,7 @@ WAIT_S = 120
 #: Says where what it imports comes from; then what only developers run must not be there.
 _WHERE = """
 import importlib.util, sys
-import quorate.client, quorate.publishers, quorate.testing, quorate.watch, quorate.worker
+import quorate.answers, quorate.client, quorate.publishers, quorate.testing, quorate.watch, quorate.worker
 print(*sorted({module.__file__ for name, module in sys.modules.items() if name.split(".")[0] == "quorate"}), sep="\\n")
 assert importlib.util.find_spec("quorate.scripts.simulation") is None
 """
