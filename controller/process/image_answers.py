@@ -33,7 +33,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 
 @checked_call
 def answers_of(image: MetadataImage, *, cluster_id: str = "", timeout_ms: float = DEFAULT_TIMEOUT_MS) -> AnswerClient:
-    """What controllers in this state would answer: the same questions, replies and refusals as of running ones.
+    """The answers of controllers in this state: the same questions, replies and refusals as of running ones.
 
     Nobody is asked. What only settings know is as by default; about controllers, and since when something is so, no
     image tells.
@@ -70,7 +70,7 @@ def read_image(path: str | PathLike[str], at: str | int | None = None) -> Metada
 
 
 class StillAnswers:
-    """``client.attempts.Sender``: what a controller would answer that stands still."""
+    """``client.attempts.Sender``: a controller that stands still."""
 
     def __init__(self, make: Callable[[], Node]) -> None:
         """``make``: the node, on the running loop. It is called with the first question that an image can answer."""

@@ -23,7 +23,7 @@ from quorate.snapshots.errors import ImageNotAvailable
 
 
 class FileAnswers(StillAnswers):
-    """What a controller would answer whose state is that of files at a moment."""
+    """A controller whose state is that of files at a moment."""
 
     def __init__(self, path: Path, at: str | None) -> None:
         """Nothing is read before the first question; then, beside ``ApiError``, what ``load_image`` raises."""

@@ -17,7 +17,7 @@ _METHODS = _AT_ONE_PLACE | {"search", "split", "findall", "finditer", "sub", "su
 #: Modules whose patterns are made, and of what.
 MADE = {
     "quorate.controller.principals.java_patterns": "the mapping rules of the settings",
-    "quorate.scripts.terminal.offline": "the paths of the route table",
+    "quorate.controller.process.image_answers": "the paths of the route table",
 }
 
 
