@@ -82,6 +82,8 @@ def make_handler(route: Route) -> _Handler:
             _check_sealed(caller, body)
             forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
             if forwarded is not None:
+                if not route.is_write:  # who asks is this node's to find out; what he may, the other one has looked at
+                    STANDING.get().check(lambda rights: None)
                 return forwarded
             model = await _decode(route, request, body, media, owner)
             rights = node.access.rights(caller)

@@ -50,6 +50,19 @@ async def is_refused_when_the_right_ends(g: Guarded, waiting: asyncio.Task[tuple
     assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
 
 
+async def take_token(g: Guarded, tmp_path: Path) -> None:
+    """Ana has none any more."""
+    others = [one for one in PRINCIPALS if one != "User:ana"]
+    (tmp_path / "tokens").write_text(
+        "".join(f"{token_line(bearer(one)['Authorization'][7:], one)}\n" for one in others)
+    )
+
+    async def is_unknown() -> bool:
+        return (await g.ask("User:ana", "GET", "/v1/image/digest", asked=2))[0] == 401
+
+    await eventually(is_unknown, "controllers have read the file of tokens again")
+
+
 async def test_stream_ends_with_the_acl_and_nothing_that_is_written_after_it_is_sent(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g, stream_of_ana(g) as answer:
         batch = await write(g, "before")
@@ -67,15 +80,7 @@ async def test_stream_ends_with_the_acl_and_nothing_that_is_written_after_it_is_
 
 async def test_stream_ends_with_the_token(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g, stream_of_ana(g) as answer:
-        others = [one for one in PRINCIPALS if one != "User:ana"]
-        (tmp_path / "tokens").write_text(
-            "".join(f"{token_line(bearer(one)['Authorization'][7:], one)}\n" for one in others)
-        )
-
-        async def is_unknown() -> bool:
-            return (await g.ask("User:ana", "GET", "/v1/brokers", asked=2))[0] == 401
-
-        await eventually(is_unknown, "controllers have read the file of tokens again")
+        await take_token(g, tmp_path)
         await write(g, "secret")
         assert b"secret" not in await answer.content.read()
 
@@ -115,3 +120,19 @@ async def test_digest_that_waited_is_refused_where_the_right_has_ended(tmp_path:
 
         await eventually(waits, "the question waits")
         await is_refused_when_the_right_ends(g, asked)
+
+
+async def test_read_that_was_passed_on_is_refused_where_the_token_has_ended_meanwhile(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        g.stage.quorum.is_followed = False
+        read = "/v1/topics/a?consistency=linearizable"
+        asked = asyncio.create_task(g.ask("User:ana", "GET", read, asked=2))
+
+        async def waits() -> bool:
+            return bool(g.stage.quorum.barriers)
+
+        await eventually(waits, "the active controller waits for the others")
+        await take_token(g, tmp_path)
+        g.stage.quorum.confirm()
+        status, reply = await asked
+        assert (status, reply["error"]) == (401, "CLUSTER_AUTHORIZATION_FAILED")
