@@ -16,7 +16,7 @@ from quorate.broker.http.permissions import PERMISSIONS
 from quorate.broker.metadata.metadata_cache import MetadataCache
 from quorate.broker.replicas.messages import FollowMessage, encode_message, no_rows
 from quorate.broker.replicas.peers import FOLLOW_PATH, MSGPACK
-from quorate.broker.settings import BrokerTlsSettings
+from quorate.broker.settings import BrokerHttpSettings, BrokerTlsSettings
 from quorate.controller.api.headers import HOPS, PRINCIPAL
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.identity.bearer_tokens import token_line
@@ -81,7 +81,7 @@ class Asked:
 
 
 @asynccontextmanager
-async def asked(tmp_path: Path, **more: Any) -> AsyncIterator[Asked]:
+async def asked(tmp_path: Path, http: BrokerHttpSettings | None = None, **more: Any) -> AsyncIterator[Asked]:
     """Broker 1 with an authorizer, and topics a and b."""
     file = tmp_path / "tokens"
     file.touch(0o600)
@@ -90,7 +90,7 @@ async def asked(tmp_path: Path, **more: Any) -> AsyncIterator[Asked]:
     async with (
         stage(1) as on,
         ControllerClient(on.urls) as client,
-        playing([1], on.urls, access=access, log_directories=2) as played,
+        playing([1], on.urls, access=access, http=http or BrokerHttpSettings(), log_directories=2) as played,
     ):
         await played.ready()
         await create(client, "a", [1])

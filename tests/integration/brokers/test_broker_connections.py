@@ -11,6 +11,8 @@ import pytest
 from quorate.broker.settings import BrokerHttpSettings
 from quorate.controller.identity.login_failures import FAILURES_MAX
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
+from tests.integration.brokers.test_broker_access import ANA, ROOT, token
+from tests.integration.brokers.test_broker_access import asked as guarded
 from tests.integration.brokers.test_broker_process import bounded_broker_process, ready
 from tests.integration.brokers.test_broker_tls import OURS, tls_settings
 from tests.integration.http.test_express import Client
@@ -105,6 +107,25 @@ async def test_who_reads_without_the_secret_keeps_no_place_from_who_shows_it() -
         readers = [await asked(await opened(played)) for _ in range(PLACES)]
         known = await asked(await opened(played), SHOWN)
         for client in (*readers, known):
+            client.close()
+
+
+async def test_principal_gives_up_his_own_places_and_super_users_none(tmp_path: Path) -> None:
+    """A quarter of them is one principal's, but for super users."""
+    async with guarded(tmp_path, BrokerHttpSettings(connections_max=PLACES)) as a:
+        await a.allow(ANA, "DESCRIBE", "CLUSTER", "kafka-cluster")
+
+        async def connected(who: str) -> Client:
+            shown = READ[:-2] + f"Authorization: Bearer {token(who)}\r\n\r\n".encode()
+            return await asked(await opened(a.played), shown)
+
+        roots = [await connected(ROOT) for _ in range(PLACES // 4 + 1)]
+        first, *later = [await connected(ANA) for _ in range(PLACES // 4 + 1)]
+        said = f"{PLACES // 4 + 1} of {PLACES} connections are {ANA}'s, and others want the place: open fewer"
+        assert await refusal(first) == (429, "close", said)
+        for client in (*roots, *later):
+            await client.write(READ)
+            assert (await client.read())[0] == 403, "it stands, and asks as nobody now"
             client.close()
 
 
