@@ -18,7 +18,8 @@ from quorate.controller.answers.explain import explain
 from quorate.controller.answers.hardship import Hardship
 from quorate.controller.answers.rehearsal import Rehearsal
 from quorate.controller.answers.subjects import AskedPartitions
-from quorate.controller.api.answers.answer_models import StopManner
+from quorate.controller.answers.what_if import rehearsed
+from quorate.controller.api.answers.answer_models import StopManner, WhatIfStep
 from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
@@ -30,7 +31,19 @@ CLUSTERS = 200
 if settings.get_current_profile_name() == "long":
     CLUSTERS *= 5
 
-EVENTS = ("stop", "crash", "start", "start", "lose", "reassign", "reassign", "catch up", "catch up")
+EVENTS = (
+    "stop",
+    "stop rack",
+    "crash",
+    "start",
+    "start",
+    "start rack",
+    "lose",
+    "apply",
+    "apply",
+    "catch up",
+    "catch up",
+)
 
 Named = set[tuple[str, int]]
 
@@ -103,50 +116,111 @@ def test_state_after_events_that_do_not_happen_is_the_one_after_they_have(seed: 
 
 
 async def _followed(state: RandomState, chance: Random) -> None:
+    """Step by step, and then all of them in one question."""
     real = RealController(state.records)
-    rehearsal = Rehearsal(real.image, CONFIG)
+    first = image = real.image
+    steps: list[WhatIfStep] = []
     for event in chance.choices(EVENTS, k=chance.randint(1, 5)):
-        brokers = rehearsal.image.cluster.brokers.values()
-        running = [broker for broker in brokers if not broker.is_fenced]
-        match event:
-            case "stop" if running:
-                chosen = chance.choice(running).id
-                rehearsal.stop(chosen)
-                await real.stop([chosen])
-            case "crash" if running:
-                # One: in which order several are fenced is the memory of a controller that has seen them come and go.
-                silent = {chance.choice(running).id}
-                rehearsal.crash(silent)
-                await real.crash(silent)
-            case "start" if len(running) < len(brokers):
-                chosen = chance.choice([broker.id for broker in brokers if broker.is_fenced])
-                rehearsal.start(chosen)
-                await real.start(chosen)
-            case "lose" if any(broker.directories for broker in running):
-                loser = chance.choice([broker for broker in running if broker.directories])
-                directory = chance.choice(loser.directories)
-                rehearsal.lose_directory(directory)
-                await real.lose_directory(loser.id, directory)
-            case "reassign":
-                await _reassigned(rehearsal, real, chance)
-            case "catch up":
-                rehearsal.catch_up()
-                await real.catch_up()
-        assert states(rehearsal.image) == states(real.image)
-    assert rehearsal.elected == real.elected
+        step = _step(image, event, chance)
+        if step is None:
+            continue
+        image = rehearsed(image, CONFIG, [step]).image
+        await _happened(real, step)
+        assert states(image) == states(real.image), step
+        steps.append(step)
+    if steps:
+        whole = rehearsed(first, CONFIG, steps)
+        assert states(whole.image) == states(real.image)
+        assert whole.elected == real.elected
 
 
-async def _reassigned(rehearsal: Rehearsal, real: RealController, chance: Random) -> None:
-    name, number, _ = chance.choice(list(partitions(rehearsal.image)))
-    ids = [broker.id for broker in rehearsal.image.cluster.brokers.values()]
-    target = chance.sample(ids, chance.randint(1, len(ids))) if chance.random() < 0.8 else None
+def _step(image: MetadataImage, event: str, chance: Random) -> WhatIfStep | None:
+    """An event of this kind that can happen; None: there is none."""
+    brokers = sorted(image.cluster.brokers.values(), key=lambda one: one.id)
+    running = [one for one in brokers if not one.is_fenced]
+    fenced = [one for one in brokers if one.is_fenced]
+    racks = {one.rack for one in brokers if one.rack is not None}
+    step: WhatIfStep | None = None
+    match event:
+        case "stop" if running:
+            step = WhatIfStep(event="stop", brokers=[chance.choice(running).id])
+        case "stop rack":
+            step = WhatIfStep(event="stop", racks=[chance.choice(sorted(racks))])
+        case "crash" if running:
+            # One: in which order several are fenced is the memory of a controller that has seen them come and go.
+            step = WhatIfStep(event="crash", brokers=[chance.choice(running).id])
+        case "start" if fenced:
+            step = WhatIfStep(event="start", brokers=[chance.choice(fenced).id])
+        case "start rack":
+            down = sorted(racks - {one.rack for one in running})
+            step = WhatIfStep(event="start", racks=[chance.choice(down)]) if down else None
+        case "lose" if any(one.directories for one in running):
+            loser = chance.choice([one for one in running if one.directories])
+            step = WhatIfStep(event="lose-directory", directories=[chance.choice(loser.directories)])
+        case "apply":
+            plan = _plan(image, chance)
+            step = WhatIfStep(event="reassign", topics=plan) if plan else None
+        case "catch up":
+            step = WhatIfStep(event="catch-up")
+    return step
+
+
+def _plan(image: MetadataImage, chance: Random) -> list[ReassignableTopic]:
+    """Moves of some partitions, and cancellations, that are in order one by one."""
+    ids = sorted(broker.id for broker in image.cluster.brokers.values())
+    chosen = [(name, number) for name, number, _ in partitions(image) if chance.random() < 0.4]
+    plan: dict[str, list[ReassignablePartition]] = {}
+    for name, number in chosen:
+        target = chance.sample(ids, chance.randint(1, len(ids))) if chance.random() < 0.8 else None
+        moved = ReassignablePartition(partition_index=number, replicas=target)
+        try:
+            Rehearsal(image, CONFIG).reassign([ReassignableTopic(name=name, partitions=[moved])])
+        except ApiError:
+            continue
+        plan.setdefault(name, []).append(moved)
+    return [ReassignableTopic(name=name, partitions=moves) for name, moves in plan.items()]
+
+
+async def _happened(real: RealController, step: WhatIfStep) -> None:
+    """The same, done to the whole controller."""
+    brokers = sorted(real.image.cluster.brokers.values(), key=lambda one: one.id)
+    meant = [*step.brokers, *(one.id for one in brokers if one.rack in step.racks)]
+    match step.event:
+        case "stop":
+            await real.stop([one for one in meant if not real.image.cluster.brokers[one].is_fenced])
+        case "crash":
+            await real.crash(meant)
+        case "start":
+            for broker in meant:
+                await real.start(broker)
+        case "lose-directory":
+            (directory,) = step.directories
+            (owner,) = [one.id for one in brokers if directory in one.directories]
+            await real.lose_directory(owner, directory)
+        case "reassign":
+            assert set(await real.reassign(list(step.topics))) == {ErrorCode.NONE}
+        case "catch-up":
+            await real.catch_up()
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=CLUSTERS // 2)
+def test_reassignment_is_refused_in_an_answer_as_it_is_in_reality(seed: int) -> None:
+    asyncio.run(_refused_alike(RandomState(seed), Random(seed)))
+
+
+async def _refused_alike(state: RandomState, chance: Random) -> None:
+    real = RealController(state.records)
+    name, number, _ = chance.choice(list(partitions(real.image)))
+    ids = [broker.id for broker in real.image.cluster.brokers.values()]
+    target = chance.sample(ids, chance.randint(1, len(ids))) if chance.random() < 0.5 else None
     topics = [ReassignableTopic(name=name, partitions=[ReassignablePartition(partition_index=number, replicas=target)])]
     code = ErrorCode.NONE
     try:
-        rehearsal.reassign(topics)
+        rehearsed(real.image, CONFIG, [WhatIfStep(event="reassign", topics=topics)])
     except ApiError as error:
         code = error.code
-    assert await real.reassign(topics) == code
+    assert await real.reassign(topics) == [code]
 
 
 @given(st.integers(0, 2**32 - 1))

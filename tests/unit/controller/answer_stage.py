@@ -199,11 +199,11 @@ class RealController:
     async def lose_directory(self, broker_id: int, directory: bytes) -> None:
         await self._say(broker_id, lost=[directory])
 
-    async def reassign(self, topics: list[ReassignableTopic]) -> ErrorCode:
-        """The outcome for the only partition in it."""
+    async def reassign(self, topics: list[ReassignableTopic]) -> list[ErrorCode]:
+        """The outcome for each partition in it."""
         request = AlterPartitionReassignmentsRequest(topics=topics)
         reply = await self._answered(self._operations.alter_partition_reassignments(request, 1_000.0))
-        return reply.responses[0].partitions[0].error_code
+        return [partition.error_code for topic in reply.responses for partition in topic.partitions]
 
     async def catch_up(self) -> None:
         """Each leader asks for every replica whose broker runs and has its directory, one partition after the other."""
