@@ -30,6 +30,7 @@ from quorate.controller.principals.mapping_rules import PrincipalMapping
 from quorate.controller.process.access_parts import AccessParts
 from quorate.metadata_log.errors import ApiError
 from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli.moves.layouts import HiddenPartitions, MoveRules, read_layout
 from quorate.scripts.terminal.survey import survey
 from quorate.snapshots.image_digest import digest_image
 from quorate.watch import WatchRefused, watch
@@ -252,6 +253,16 @@ async def test_status_says_of_controllers_that_they_answer_and_refuse_and_what_i
         assert "User:ben needs DESCRIBE on the cluster" in seen.reasons[0].message
         await g.allow("User:ben", "DESCRIBE", "CLUSTER", "kafka-cluster")
         assert (await survey(ben, g.stage.urls)).verdict == "healthy"
+
+
+async def test_plan_of_moves_is_refused_to_who_is_not_shown_all_partitions(tmp_path: Path) -> None:
+    """It would leave replicas where nobody looked."""
+    async with guarded(tmp_path) as g, ControllerClient(g.stage.urls, shared_secret=token("User:ana").encode()) as ana:
+        await g.allow("User:ana", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        with pytest.raises(HiddenPartitions, match=r"of \d+ are hidden from you"):
+            await read_layout(ana, None, MoveRules())
+        await g.allow("User:ana", "DESCRIBE", "TOPIC", "b")
+        assert {topic for topic, _ in (await read_layout(ana, None, MoveRules())).names} == {"a", "b"}
 
 
 async def test_lists_show_what_may_be_described_and_count_no_more(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from quorate.controller.client.client import ControllerClient
+from quorate.scripts.cli.moves.waves import MoveRun
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import Ended, Terminal, end_of, start, terminal
 from tests.waiting import eventually
@@ -104,6 +106,27 @@ async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Termi
     rest, _ = await run_with_copies(user, "brokers", "drain", "11", "--yes")
     assert rest.code == exit_codes.DONE
     assert not any(11 in row for row in await replicas(user))
+
+
+async def test_run_says_what_stalls_and_goes_on_after_a_refusal(
+    user: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = MoveRun({("orders", 0): [13, 12], ("orders", 1): [77]}, stall_s=0.0)
+    said: list[str] = []
+
+    async def is_told() -> bool:
+        said.append(capsys.readouterr().err)
+        return "quorate: orders-0 wait for broker 13, which has not caught up\n" in "".join(said)
+
+    async with ControllerClient(user.stage.urls) as client, asyncio.TaskGroup() as group:
+        running = group.create_task(run.carry_out(client))
+        await eventually(is_told, "the stall is told")
+        assert (run.waiting, run.under_way, running.done()) == ({}, {("orders", 0)}, False)
+        await user.catch_up("orders-0")
+        await running
+    assert (run.ended, run.under_way) == (1, set())
+    assert run.refused.keys() == {("orders", 1)}
+    assert "INVALID_REPLICA_ASSIGNMENT" in run.refused["orders", 1]
 
 
 async def test_replication_factor_is_raised_and_lowered(user: Terminal) -> None:
