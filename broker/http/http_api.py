@@ -110,7 +110,7 @@ class BrokerHttp:
         self._names = TopicsByName()
         self._wrong_tokens = WrongTokens(lambda: time.monotonic() * 1000)
         app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
-        app.on_response_prepare.append(_say_no_software)
+        app.on_response_prepare.append(_say_what_it_is)
         for method, path, handler in (
             ("GET", "/v1/process", self._process),
             ("GET", "/v1/image", self._image),
@@ -320,8 +320,10 @@ class BrokerHttp:
         return _answer(ReadinessReply(ok=is_ready, brokers=brokers), status=200 if is_ready else 503)
 
 
-async def _say_no_software(request: web.Request, answer: web.StreamResponse) -> None:
+async def _say_what_it_is(request: web.Request, answer: web.StreamResponse) -> None:
     answer.headers.popall("Server", None)  # the framework's version is nobody's business
+    # By it clients know that this is the wrong port, where they look for a controller.
+    answer.headers[headers.PROCESS] = "brokers"
 
 
 def _answer(reply: BaseModel, status: int = 200) -> web.Response:

@@ -18,6 +18,9 @@ EPOCH: Final = "X-Quorate-Epoch"
 #: Exclusive end of what the answering node knows to be committed.
 HIGH_WATERMARK: Final = "X-Quorate-High-Watermark"
 
+#: In every answer of a process of brokers, which has no ``NODE``: "brokers".
+PROCESS: Final = "X-Quorate-Process"
+
 #: On a request: in whose name it is made, ``Type:name``. Believed where there is no authorizer, of who is listed as a
 #: proxy, and of controllers.
 PRINCIPAL: Final = "X-Quorate-Principal"

@@ -13,12 +13,14 @@ from quorate.controller.api import headers
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import (
     Answer,
+    BrokeOff,
     Connection,
     NoAnswer,
     NodeState,
     NotAController,
     NotSent,
     Request,
+    Untrusted,
 )
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown
 
@@ -83,9 +85,9 @@ class _Failed(NamedTuple):
     """A round that nobody answered."""
 
     reason: NotController
-    #: Controllers that took no connection, or are none.
+    #: Controllers that took no connection or broke it off, or are none.
     absent: int
-    #: Whether none of them is a controller: waiting changes nothing.
+    #: Whether none of them is a controller that this client may ask: waiting changes nothing.
     is_final: bool
     #: Whether there was time to ask any.
     has_asked: bool
@@ -95,12 +97,15 @@ class Attempts:
     """The controllers, and which of them served last. Owned by one client.
 
     ``absent_ms``: give up when for so long more than half of them took no connection, and the others served nothing:
-    no majority is there that could elect one. Nothing has happened then. None: only when the time is up.
+    no majority is there that could elect one. Nothing has happened then. At once where the TLS of all of them is at
+    fault: somebody waits who can do something about it. None: only when the time is up.
     """
 
     def __init__(self, connections: Sequence[Connection], absent_ms: float | None = None) -> None:
         self._connections = connections
         self._absent_s = math.inf if absent_ms is None else absent_ms / 1000
+        #: Failures of a kind that waiting does not mend. Programs wait for files that are being exchanged.
+        self._hopeless = NotAController if absent_ms is None else (NotAController, Untrusted)
         self._first = 0
         #: Controllers that did not answer the last thing they were asked. Connections to them may be dead.
         self._silent: set[int] = set()
@@ -142,7 +147,7 @@ class Attempts:
         count = len(self._connections)
         refused: NotController | None = None
         reasons: list[str] = []
-        absent = strangers = asked = 0
+        absent = broke_off = hopeless = asked = 0
         for step in range(count):
             left_ms = (ends_at - asyncio.get_running_loop().time()) * 1000
             if left_ms < min(_SEND_MS_MIN, request.timeout_ms / 2):
@@ -157,7 +162,7 @@ class Attempts:
                 refused = error
             except NotSent as error:
                 absent += 1
-                strangers += isinstance(error, NotAController)
+                hopeless += isinstance(error, self._hopeless)
                 reasons.append(str(error))
             except NoAnswer as error:
                 self._silent.add(index)
@@ -165,6 +170,7 @@ class Attempts:
                     # The next request does not begin with a controller that is silent.
                     self._first = (index + 1) % count
                     raise OutcomeUnknown(f"{error}: the change may have been made, read before repeating it") from error
+                broke_off += isinstance(error, BrokeOff)
                 reasons.append(str(error))
             else:
                 self._silent.discard(index)
@@ -172,7 +178,7 @@ class Attempts:
                 return answer
         nobody = absent == count
         reason = refused or Unreachable(reasons or ["there was no time left to ask"], is_nobody_there=nobody)
-        return _Failed(reason, absent, is_final=strangers == count, has_asked=asked > 0)
+        return _Failed(reason, absent + broke_off, is_final=hopeless == count, has_asked=asked > 0)
 
     async def _answer(self, index: int, request: Request, *, is_repeatable: bool) -> Answer:
         """One controller's answer. It is waited for only while that controller lives, or no other does.

@@ -176,7 +176,8 @@ class ControllerClient:
             ApiError: OFFSET_OUT_OF_RANGE, the state there is not kept, or not reached.
             NotSent. NoAnswer: none, or one of another form.
         """
-        request = Request("GET", "/v1/image/digest", self._timeout_ms, {"offset": offset, **parameters})
+        asked_for = {"offset": offset, **parameters}
+        request = Request("GET", "/v1/image/digest", self._timeout_ms, asked_for, is_for_brokers=True)
         reply = (await self._connect(url).send(request)).model(DigestReply)
         if reply.form != DIGEST_FORM:
             raise NoAnswer(f"{url} makes digests of form {reply.form}, not {DIGEST_FORM}")

@@ -1,6 +1,7 @@
 """One controller's HTTP API from the outside: a request is sent at most once, and its failures say what is known of it.
 
-``NotSent`` (``NotAController``): nothing can have happened. ``NoAnswer``: it may have been carried out.
+``NotSent`` (``NotAController``, ``Untrusted``): nothing can have happened. ``NoAnswer`` (``BrokeOff``): it may have
+been carried out.
 An error reply becomes the ``ApiError`` that it was made from.
 """
 
@@ -54,8 +55,16 @@ class NotAController(NotSent):
         super().__init__(f"{url} is no Quorate controller (it answered {answered})")
 
 
+class Untrusted(NotSent):
+    """One end does not trust the other, or only one of them speaks TLS."""
+
+
 class NoAnswer(QuorateError):
     """The request was sent and not answered, or not in a form that is understood: it may have been carried out."""
+
+
+class BrokeOff(NoAnswer):
+    """The connection ended before the answer."""
 
 
 class InvalidUrl(QuorateError, ValueError):
@@ -162,6 +171,8 @@ class Request:
     silence_ms: float | None = None
     #: Headers beside those that every request has.
     headers: Mapping[str, str] | None = None
+    #: Whether processes of brokers answer it, too. Under some paths they serve something else than controllers do.
+    is_for_brokers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +196,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     data: bytes
+    #: Who was asked; empty where it is nobody with an address.
+    url: str = ""
 
     def number(self, name: str) -> int:
         """A header that is a number.
@@ -223,7 +236,9 @@ class Answer:
                 return reply.model_validate(unpack(self.data))
             return reply.model_validate_json(self.data)
         except (ValidationError, QuorateError) as error:
-            raise NoAnswer(f"the answer is no {reply.__name__}: {_problem(error)}") from error
+            is_stranger = self.url and headers.NODE not in self.headers
+            suspicion = f"; {self.url} does not look like a Quorate controller" if is_stranger else ""
+            raise NoAnswer(f"the answer is no {reply.__name__}: {_problem(error)}{suspicion}") from error
 
 
 def _problem(error: ValidationError | QuorateError) -> str:
@@ -264,8 +279,7 @@ def is_silence(error: NotSent) -> bool:
     """Whether nothing takes a connection there. Else somebody does, who speaks something else, or whom this client does
     not trust, or who does not trust this client.
     """
-    cause = error.__cause__
-    return not isinstance(error, NotAController) and (cause is None or refusal_by_tls(cause) is None)
+    return not isinstance(error, (NotAController, Untrusted))
 
 
 class Connection:
@@ -334,11 +348,13 @@ class Connection:
                 if is_strange(response.headers):
                     begin = await response.content.read(QUOTED_BYTES)
                     raise self._stranger(response.status, description(response.status, response.headers, begin))
-                answer = Answer(response.status, response.headers, await response.read())
+                if headers.PROCESS in response.headers and not request.is_for_brokers:
+                    raise NotAController(self.url, "as a process of brokers: name its controllers")
+                answer = Answer(response.status, response.headers, await response.read(), self.url)
         except CertificateEnded as error:
-            raise NotSent(f"{self.url} is not asked: {error}") from error
+            raise Untrusted(f"{self.url} is not asked: {error}") from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
+            raise self._unreached(error) from error
         except aiohttp.SocketTimeoutError as error:
             raise NoAnswer(f"{self.url} was silent for {request.silence_ms:.0f} ms") from error
         except TimeoutError as error:
@@ -347,8 +363,8 @@ class Connection:
             raise NotAController(self.url, "what is not HTTP") from error
         except aiohttp.ClientError as error:
             if refusal_by_tls(error) is not None:
-                raise NotSent(f"{self.url} cannot be reached: {reason_of(error)}") from error
-            raise NoAnswer(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
+                raise self._unreached(error) from error
+            raise BrokeOff(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
         node = answer.headers.get(headers.NODE, "")
         self.node_id = int(node) if node.isdigit() else self.node_id
         if answer.status < 400:
@@ -361,10 +377,16 @@ class Connection:
             raise self._stranger(answer.status, f"an error of another form, status {answer.status}") from None
         raise error_from_reply(reply, answer.status)
 
+    def _unreached(self, error: Exception) -> NotSent:
+        """The failure for a connection that did not come about."""
+        kind = NotSent if refusal_by_tls(error) is None else Untrusted
+        return kind(f"{self.url} cannot be reached: {reason_of(error)}")
+
     def _suspicion(self) -> str:
         """A server may end its handshake without a word when the client's is through."""
-        is_likely = self.node_id is None and self.url.startswith("https:")
-        return " (or it refuses this client's certificate: its log says so)" if is_likely else ""
+        if self.node_id is not None or not self.url.startswith("https:"):
+            return ""
+        return " (or this is the port of the quorum, or it refuses this client's certificate: its log says so)"
 
     def _stranger(self, status: int, answered: str) -> NotAController | NoAnswer:
         """The failure for an answer that no controller gives."""

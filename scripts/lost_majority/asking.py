@@ -95,7 +95,9 @@ def ask_brokers(urls: Sequence[str], secret: bytes | None, local: Path) -> list[
 
 async def _ask_broker(connection: Connection) -> RunningController:
     try:
-        reply = (await connection.send(Request("GET", "/v1/process", _BROKER_TIMEOUT_MS))).model(ProcessReply)
+        reply = (await connection.send(Request("GET", "/v1/process", _BROKER_TIMEOUT_MS, is_for_brokers=True))).model(
+            ProcessReply
+        )
     except (ApiError, NotSent, NoAnswer) as error:
         if isinstance(error, ApiError) and is_no_access(error):
             raise RecoveryError(

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -35,6 +36,7 @@ from quorate.scripts.terminal.connecting import (
     shows_certificate,
 )
 from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.patience import telling_who_is_waited_for
 
 T = TypeVar("T")
 
@@ -122,6 +124,7 @@ def ask(
     path: Path | None = None,
     at: str | None = None,
     about: str | None = None,
+    tells: bool = False,
 ) -> T:
     """The answer to one question.
 
@@ -130,6 +133,7 @@ def ask(
         path: no controller is asked: files answer, as a controller in their state would.
         at: of which moment the answer is wanted; None: of now, or of all that the files hold.
         about: the one thing that something is asked for, which a refusal then names; None: there are several.
+        tells: the question waits for more than an answer, and says so itself.
 
     Ends the command with its own exit code where no active controller was found, or a change may have been made.
 
@@ -146,7 +150,8 @@ def ask(
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> T:
-        async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
+        telling = nullcontext() if tells else telling_who_is_waited_for(urls)
+        async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client, telling:
             return await question(client)
 
     try:

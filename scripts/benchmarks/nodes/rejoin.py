@@ -86,7 +86,7 @@ async def _broker(cluster: LocalCluster, partitions: int) -> float:
                 process.check()
                 await asyncio.sleep(_POLL_S)
         elapsed = time.perf_counter() - begun
-        image = (await connection.send(Request("GET", "/v1/image", _LOOK_MS))).model(ImageReply)
+        image = (await connection.send(Request("GET", "/v1/image", _LOOK_MS, is_for_brokers=True))).model(ImageReply)
         if image.partitions.total < partitions:
             raise QuorateError(f"the broker published {image.partitions.total} partitions, not {partitions}")
         return elapsed
@@ -98,7 +98,9 @@ async def _broker(cluster: LocalCluster, partitions: int) -> float:
 
 async def _is_published(connection: Connection) -> bool:
     try:
-        reply = (await connection.send(Request("GET", "/v1/process", _LOOK_MS))).model(ProcessReply)
+        reply = (await connection.send(Request("GET", "/v1/process", _LOOK_MS, is_for_brokers=True))).model(
+            ProcessReply
+        )
     except (NotSent, NoAnswer, ApiError):
         return False
     return reply.following.is_caught_up and reply.following.applied_offset > 0

@@ -105,7 +105,7 @@ def _answer(
     if wait and (from_path is not None or at is not None):
         raise typer.BadParameter("what was, and what is in files, does not change", param_hint="--wait")
     put = _repeated(question) if wait else question
-    reply = ask(controllers, secret_file, put, path=from_path, at=at)
+    reply = ask(controllers, secret_file, put, path=from_path, at=at, tells=wait)
     show(reply, _lines(reply), as_json=as_json)
     raise typer.Exit(exit_codes.DONE if reply.may_stop else exit_codes.REFUSED)
 

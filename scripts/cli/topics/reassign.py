@@ -157,7 +157,7 @@ def apply(
         if not as_json:
             report(reply, outcomes, as_json=False)
         if wait and all(outcome.is_done for outcome in outcomes):
-            moved = ask(controllers, secret_file, lambda client: watch_moves(client, wanted))
+            moved = ask(controllers, secret_file, lambda client: watch_moves(client, wanted), tells=True)
             applied = applied.model_copy(update={"moved": moved})
     finally:
         # Also when the outcome is unknown: the way back is needed most then.

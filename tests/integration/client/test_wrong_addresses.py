@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 
 from quorate.scripts.terminal import exit_codes
+from tests.integration.broker_stage import playing
 from tests.integration.commands import alone
 from tests.integration.http_servers import server
+from tests.integration.http_stage import stage
+from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
 
 #: Far below the 5 s for which a controller that restarts is waited for.
 AT_ONCE_S = 2.0
@@ -104,3 +108,44 @@ async def test_address_without_a_port_is_a_mistake_of_usage(command: tuple[str, 
     ended = await alone(*command, "--controllers", address)
     assert ended.code == exit_codes.USAGE
     assert "names no controller: it must be host:port or http://host:port" in ended.said
+
+
+async def test_process_of_brokers_is_no_controller_whatever_is_asked() -> None:
+    """Some of its paths are those of controllers, and have other parameters and answers."""
+    async with playing([1], ["127.0.0.1:1"]) as played:
+        address = f"127.0.0.1:{played.endpoint.port}"
+        for command in (("topics", "list"), ("brokers", "list"), ("topics", "delete", "orders", "--yes")):
+            async with asyncio.timeout(AT_ONCE_S):
+                ended = await alone(*command, "--controllers", address)
+            assert ended.code == exit_codes.UNREACHABLE
+            assert f"{address} is no Quorate controller (it answered as a process of brokers: " in ended.said
+        seen = await alone("status", "--controllers", address)
+        assert "(it answered as a process of brokers: name its controllers)" in " ".join(seen.out.split())
+
+
+async def test_service_whose_answers_are_json_does_not_look_like_a_controller() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"status": "well"})
+
+    async with server(answer) as url:
+        ended = await alone("topics", "list", "--controllers", url)
+        assert f"the answer is no TopicsReply: state_offset: Field required; {url} does not look like" in ended.said
+
+
+async def test_tls_against_plain_http_and_certificates_of_others_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = authority()
+    written(tmp_path, issued(ours), ours)
+    monkeypatch.setenv("QUORATE_CA_FILE", str(tmp_path / "ca.pem"))
+    async with stage(1) as on:
+        address = on.urls[0].removeprefix("http://")
+        assert f"https://{address} cannot be reached: it speaks no TLS: ask it with http://" in await list_topics(
+            address
+        )
+    foreign = server_context(issued(authority("foreign"), "127.0.0.1"))
+    client = client_context([ours])
+    async with stage(1, tls=SpokenTls(lambda: foreign, lambda: client)) as on:
+        assert "its certificate is not to be trusted" in await list_topics(on.urls[0])
+        plain = on.urls[0].replace("https", "http")
+        assert "TLS is spoken on this port: ask it with https://, not http://" in await list_topics(plain)

@@ -9,7 +9,16 @@ import pytest
 
 from quorate.controller.client.attempts import Attempts, Unreachable
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import Answer, Connection, NoAnswer, NotAController, NotSent, Request
+from quorate.controller.client.connection import (
+    Answer,
+    BrokeOff,
+    Connection,
+    NoAnswer,
+    NotAController,
+    NotSent,
+    Request,
+    Untrusted,
+)
 from quorate.controller.protocol.altered_partitions import AlterPartitionColumns
 from quorate.metadata_log.errors import NotController, OutcomeUnknown
 
@@ -88,6 +97,24 @@ async def test_what_is_no_controller_is_passed_over_and_ends_it_at_once_where_it
     with pytest.raises(Unreachable, match=r"http://web:80 is no Quorate controller \(it answered text/html"):
         await attempts(stranger, absent_ms=None).send(PATIENT, is_repeatable=False)
     assert stranger.asked == 1
+
+
+async def test_one_whose_tls_is_at_fault_ends_it_at_once_for_a_person_and_is_waited_for_by_a_program() -> None:
+    """Certificates are exchanged file by file."""
+    doubtful = Scripted(*[Untrusted("its certificate is not to be trusted")] * 3, HERE)
+    with pytest.raises(Unreachable, match="not to be trusted"):
+        await attempts(doubtful, absent_ms=60_000).send(PATIENT, is_repeatable=True)
+    assert doubtful.asked == 1
+    assert await attempts(doubtful, absent_ms=None).send(PATIENT, is_repeatable=True) is HERE
+
+
+async def test_one_that_breaks_off_whatever_it_is_asked_ends_it_like_one_that_is_absent() -> None:
+    """As the port of a quorum with TLS, of whoever is no voter. Something is there: who asks may not conclude more."""
+    breaking = attempts(Scripted(BrokeOff("broke off")), absent_ms=400)
+    with pytest.raises(Unreachable, match="broke off") as caught:
+        async with asyncio.timeout(5):
+            await breaking.send(PATIENT, is_repeatable=True)
+    assert not caught.value.is_nobody_there
 
 
 async def test_without_a_bound_the_request_is_what_ends_it() -> None:
