@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from quorate.broker.host import BrokerHost
 from quorate.broker.lifecycle.transitions import LifecycleState
+from quorate.metadata_log.release import release
 
 _NO_DATA = "Rehearsal, no data are moved: "
 
@@ -37,6 +38,9 @@ class HostCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
+        build = GaugeMetricFamily("quorate_build_info", "1, of the release that runs.", labels=["version"])
+        build.add_metric([release()], 1.0)
+        yield build
         yield from self._loading()
         yield from self._image()
         yield from self._brokers()

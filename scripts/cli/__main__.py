@@ -175,6 +175,8 @@ def make_app(arguments: list[str]) -> typer.Typer:
     """The application with the command that is called, or with a list of all where none is (`--help`, misspellings)."""
     import typer
 
+    from quorate.scripts.cli.root import root_options
+
     app = typer.Typer(
         name="quorate",
         help="A KRaft-style metadata controller: run it, look into it, rehearse on it.",
@@ -182,7 +184,7 @@ def make_app(arguments: list[str]) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
     )
-    app.callback()(_keep_names)
+    app.callback()(root_options)
     called = next((argument for argument in arguments if argument != "--"), "")
     if called in _COMMANDS:
         _COMMANDS[called].add(app)
@@ -190,10 +192,6 @@ def make_app(arguments: list[str]) -> typer.Typer:
         for name, command in _COMMANDS.items():
             app.command(name, help=command.summary, rich_help_panel=command.panel)(_only_listed)
     return app
-
-
-def _keep_names() -> None:
-    """Keep the name of a command necessary even where it is the only one that was imported."""
 
 
 def _only_listed() -> None:

@@ -30,6 +30,7 @@ from quorate.controller.http.handlers.feed_metrics import FeedScrape, feed_metri
 from quorate.controller.http.handlers.raft_metrics import raft_metrics
 from quorate.controller.http.ports import Node, QuorumView
 from quorate.controller.partitions.replica_deletions import DeletionCounts
+from quorate.metadata_log.release import release
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.cluster import BrokerRegistration
 
@@ -93,6 +94,7 @@ class ScrapeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
         scrape = self._scrape
+        yield gauges("build_info", "1, of the release that runs.", "version", [(release(), 1.0)])
         yield from _controller(scrape)
         yield from _image(scrape.image, scrape.partitions)
         yield from _features(scrape.image)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
+from pathlib import Path
 
 import pytest
 import typer
@@ -27,6 +29,12 @@ def test_list_of_commands_is_there_where_none_is_called(arguments: list[str]) ->
     seen = CliRunner().invoke(make_app(arguments), ["--help"])
     assert seen.exit_code == 0
     assert [name for name in _COMMANDS if name not in seen.output] == []
+
+
+def test_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    seen = CliRunner().invoke(make_app(["--version"]), ["--version"])
+    assert (seen.exit_code, seen.output) == (0, f"quorate {project['version']}\n")
 
 
 @pytest.mark.parametrize("arguments", [["image", "show", "--help"], ["--", "image", "show", "--help"]])
