@@ -306,6 +306,8 @@ class Connection:
         self._base = _BASE_AT_SOCKET if through_socket else url
         #: Who answered there last; None before anybody did.
         self.node_id: int | None = None
+        #: End of what it then knew to be committed (exclusive); None where it did not say.
+        self.high_watermark: int | None = None
 
     async def send(self, request: Request) -> Answer:
         """Send a request once.
@@ -365,8 +367,9 @@ class Connection:
             if refusal_by_tls(error) is not None:
                 raise self._unreached(error) from error
             raise BrokeOff(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
-        node = answer.headers.get(headers.NODE, "")
+        node, end = answer.headers.get(headers.NODE, ""), answer.headers.get(headers.HIGH_WATERMARK, "")
         self.node_id = int(node) if node.isdigit() else self.node_id
+        self.high_watermark = int(end) if end.isdigit() else None
         if answer.status < 400:
             return answer
         try:

@@ -17,11 +17,12 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.cli.feed import feed
 from quorate.scripts.cli.moves.drain import decommission, drain
 from quorate.scripts.cli.plans.plan_files import write_plan
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import ago, columns, counted, or_dash, show
+from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.programs.failures import Failed
 
 app = typer.Typer(help="List, describe, drain and decommission brokers.", no_args_is_help=True)
 app.command()(feed)
@@ -142,8 +143,7 @@ def unregister(
     """
     held = ask(controllers, secret_file, lambda client: _described_if_there(client, broker_id))
     if held is not None and not force and (why := _why_not_unregistered(held)):
-        sys.stderr.write(f"quorate: broker {broker_id} {why}\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed(f"broker {broker_id} {why}")
     if plan is not None:
         change = PlannedChange(unregister_broker=UnregisterBrokerRequest(broker_id=broker_id))
         write_plan(plan, "brokers unregister", [change], controllers, secret_file)
@@ -154,7 +154,7 @@ def unregister(
         sys.stderr.write(
             f"quorate: {counted(held.replicas, 'replica')} still on it: quorate brokers drain {broker_id} moves them\n"
         )
-    text = reply.model_dump_json() if as_json else f"Broker {broker_id} is no longer registered."
+    text = as_document(reply) if as_json else f"Broker {broker_id} is no longer registered."
     sys.stdout.write(text + "\n")
 
 

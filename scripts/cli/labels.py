@@ -23,6 +23,7 @@ from quorate.scripts.terminal.arguments import LIMIT_DEFAULT, AsJson, DryRun, Li
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
 
 app = typer.Typer(help="Show, set and remove labels: small values of one's own.", no_args_is_help=True)
@@ -88,7 +89,7 @@ def list_(
     labels, are_more = ask(controllers, secret_file, found, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(json.dumps({"labels": [label.model_dump() for label in labels]}) + "\n")
+            sys.stdout.write(as_document({"labels": [label.model_dump() for label in labels]}) + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for line in _lines(labels))
     if are_more:
@@ -168,7 +169,7 @@ def _alter(
         write_plan(plan, "labels", [PlannedChange(alter_labels=wanted)], controllers, secret_file)
         return
     if as_json:
-        sys.stdout.write(response.model_dump_json() + "\n")
+        sys.stdout.write(as_document(response) + "\n")
     elif response.changed:
         would = "would be " if is_dry_run else ""
         sys.stdout.write(f"Labels of {resource}: {response.changed} {would}changed.\n")

@@ -21,6 +21,7 @@ from quorate.scripts.terminal.connecting import (
     find_controllers,
     find_secret,
 )
+from quorate.scripts.terminal.programs.documents import as_document, note_answer
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey
 
@@ -83,7 +84,8 @@ async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None
 
 def _show(seen: ControllerSurvey, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(seen.model_dump_json() + "\n")
+        note_answer(None if seen.status is None else seen.status.quorum.applied_offset)
+        sys.stdout.write(as_document(seen) + "\n")
         sys.stdout.flush()
     else:
         # Into a pipe nothing is cut off: there is no screen that it would have to fit.

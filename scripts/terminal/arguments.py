@@ -11,7 +11,7 @@ import typer
 
 from quorate.controller.reads.name_patterns import InvalidPattern, NamePatterns
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
-from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.programs.failures import USAGE, Failed
 
 
 def sendable(text: str) -> str:
@@ -202,16 +202,14 @@ def confirm(what: str, *, yes: bool) -> None:
         what: it is that is to be done, as an order: ``delete topic orders``.
 
     Raises:
-        typer.Exit: refused, or there is nobody to ask.
+        Failed: refused, or there is nobody to ask.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        sys.stderr.write(f"quorate: nobody can be asked here: to {what}, say --yes\n")
-        raise typer.Exit(exit_codes.USAGE)
+        raise Failed(f"nobody can be asked here: to {what}, say --yes", name=USAGE)
     # Not on standard output, where the answer to the command goes.
     sys.stderr.write(f"{what[:1].upper()}{what[1:]}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        sys.stderr.write("quorate: nothing was done\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed("nothing was done")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -19,10 +18,10 @@ import typer
 from quorate.controller.api.errors import HttpRefusal, is_unknown
 from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
+from quorate.controller.client.connection import Connection
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.logins.kept_logins import KeptLogin, find_kept
 from quorate.scripts.logins.named_login import USER_VARIABLE, find_login, is_login_named
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import (
     CERT_VARIABLE,
     LOCAL_DIRECTORY,
@@ -35,13 +34,31 @@ from quorate.scripts.terminal.connecting import (
     local_sockets,
     shows_certificate,
 )
-from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.patience import telling_who_is_waited_for
+from quorate.scripts.terminal.programs.documents import note_answer
 
 T = TypeVar("T")
 
 #: Somebody waits for the command: where nothing listens it is told so before long. Enough for a restart of one process.
 _ABSENT_MS: Final = 5_000.0
+
+
+class AskingClient(ControllerClient):
+    """A client of commands, which says of which state its answers are."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As of ``ControllerClient``."""
+        self._asked: list[Connection] = []
+        super().__init__(*args, **options)
+
+    def _connect(self, url: str) -> Connection:
+        self._asked.append(super()._connect(url))
+        return self._asked[-1]
+
+    @property
+    def high_watermark(self) -> int | None:
+        """The end of what those who answered knew to be committed; None: none of them said."""
+        return max((one.high_watermark for one in self._asked if one.high_watermark is not None), default=None)
 
 
 def client_of(
@@ -53,7 +70,7 @@ def client_of(
     absent_ms: float | None = None,
     at: str | None = None,
     local: Path = LOCAL_DIRECTORY,
-) -> ControllerClient:
+) -> AskingClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
     Who asks is one thing: a secret or token, a user who logs in, a certificate, which are named for the command; else
@@ -74,7 +91,7 @@ def client_of(
     kept = _kept_login(urls, secret)
     shown = secret if kept is None else kept.token.encode()
     is_administrator = shown is None and login is None
-    return ControllerClient(
+    return AskingClient(
         urls,
         shared_secret=shown,
         login=login,
@@ -135,37 +152,34 @@ def ask(
         about: the one thing that something is asked for, which a refusal then names; None: there are several.
         tells: the question waits for more than an answer, and says so itself.
 
-    Ends the command with its own exit code where no active controller was found, or a change may have been made.
-
     Raises:
-        ApiError: the answer is a refusal. typer.BadParameter, InvalidUrl: nobody to ask.
+        ApiError: the answer is a refusal. NotController: no active one was found. OutcomeUnknown: a change may have
+            been made. typer.BadParameter, InvalidUrl: nobody to ask.
         SecretInPlaintext: a secret would go over a network as it is.
         ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
     """
     if path is not None:
         from quorate.scripts.terminal.offline import FileAnswers
 
-        return _run(partial(_put_to, FileAnswers(path, at), question))
+        answer = _run(partial(_put_to, FileAnswers(path, at), question))
+        note_answer(None)
+        return answer
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
-    async def run() -> T:
+    async def run() -> tuple[T, int | None]:
         telling = nullcontext() if tells else telling_who_is_waited_for(urls)
         async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client, telling:
-            return await question(client)
+            return await question(client), client.high_watermark
 
     try:
-        return _run(run)
-    except NotController as error:
-        sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
-        raise typer.Exit(exit_codes.UNREACHABLE) from None
-    except OutcomeUnknown as error:
-        sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
-        raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from None
+        answer, end = _run(run)
+        note_answer(end if at is None else None)
+        return answer
     except HttpRefusal as error:
         raise _told_of_kept_login(error, urls, secret) from None
     except ApiError as error:
-        if about is None or isinstance(error, Overloaded):
+        if about is None or isinstance(error, (NotController, OutcomeUnknown, Overloaded)):
             raise  # of the request, whatever it asks for
         raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import typer
 from pydantic import BaseModel
 
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.programs.failures import REFUSED, Failed
 
 
 class ItemOutcome(NamedTuple):
@@ -49,14 +48,15 @@ def exit_by(outcomes: Sequence[ItemOutcome]) -> None:
     """Name what was refused; ends the command where there is any.
 
     Raises:
-        typer.Exit: something was.
+        Failed: something was.
     """
     failed = [outcome for outcome in outcomes if not outcome.is_done]
-    for outcome in failed:
-        message = outcome.error_message or "refused"
-        sentence = f"{outcome.subject}: {message} ({outcome.error_code.name})"
-        sys.stderr.write(f"quorate: {shown_name(sentence)}\n")
-    if failed:
-        if len(outcomes) > 1:
-            sys.stderr.write(f"quorate: {len(failed)} of {len(outcomes)} failed\n")
-        raise typer.Exit(exit_codes.REFUSED)
+    if not failed:
+        return
+    sentences = [
+        shown_name(f"{one.subject}: {one.error_message or 'refused'} ({one.error_code.name})") for one in failed
+    ]
+    if len(outcomes) > 1:
+        sentences.append(f"{len(failed)} of {len(outcomes)} failed")
+    kinds = {one.error_code for one in failed}
+    raise Failed(*sentences, name=kinds.pop().name if len(kinds) == 1 else REFUSED, code=exit_codes.REFUSED)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from itertools import takewhile
+from typing import Final, NoReturn
 
 import typer
 
-from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.programs.failures import failure_of
+
+#: Of commands whose answer programs read: so do they its failure.
+_JSON_OPTION: Final = "--json"
 
 
 def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, obj: object = None) -> NoReturn:
-    """Run one command; errors that are no mistake of ours become one sentence and an exit code.
+    """Run one command; errors that are no mistake of ours become a sentence and an exit code (``failure_of``).
 
-    Those are the ones that we raise on purpose, refusals of controllers with the name of their code, and what the
-    system refuses: a full or read-only disk, a file that is not there or that we may not open.
+    Where JSON is asked for they become a JSON document, the last line of standard error.
 
     Args:
         name: as it is called, in its usage and before its sentences.
@@ -26,23 +28,17 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     Raises:
         SystemExit: always.
     """
+    is_json = _JSON_OPTION in takewhile(lambda argument: argument != "--", arguments)
     try:
-        app(list(arguments), prog_name=name, obj=obj)
-        sys.exit(exit_codes.DONE)
-    except ApiError as error:
-        # A controller's words: they make no line of their own.
-        sentence = f"{shown_name(str(error))} ({error.code.name})"
-    except QuorateError as error:
-        sentence = str(error)
-    except OSError as error:
-        sentence = system_sentence(error)
+        # By itself Typer tells of mistakes in the use of a command, in a frame.
+        code = app(list(arguments), prog_name=name, obj=obj, standalone_mode=not is_json)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
-    sys.stderr.write(f"{name.rpartition('/')[2]}: {sentence}\n")
-    sys.exit(exit_codes.REFUSED)
-
-
-def system_sentence(error: OSError) -> str:
-    """The system's message, with its file where it names one, without the form of Python's errors."""
-    said = error.strerror or str(error) or type(error).__name__
-    return said if error.filename is None else f"{error.filename}: {said}"
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        lines = [f"{name.rpartition('/')[2]}: {sentence}" for sentence in failure.sentences]
+        sys.stderr.writelines(f"{line}\n" for line in ([failure.as_json()] if is_json else lines))
+        sys.exit(failure.exit_code)
+    sys.exit(code if isinstance(code, int) else exit_codes.DONE)

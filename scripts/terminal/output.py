@@ -64,8 +64,10 @@ def reader_may_leave() -> Iterator[None]:
 
 def show(reply: BaseModel, lines: Iterable[str], *, as_json: bool) -> None:
     """Write a reply as one JSON document, or else these lines, to a reader who may leave."""
+    from quorate.scripts.terminal.programs.documents import as_document
+
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
+            sys.stdout.write(as_document(reply) + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for line in lines)

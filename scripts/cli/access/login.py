@@ -18,11 +18,11 @@ from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.secured import check_way
 from quorate.scripts.logins.kept_logins import KeptLogin, drop, keep, logins_file
 from quorate.scripts.logins.passwords import PasswordFile, ask_password
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import refuse_other_proofs
 from quorate.scripts.terminal.connecting import Controllers, find_controllers, find_tls
 from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.programs.failures import UNREACHABLE, Failed
 
 #: Of one controller's answers.
 _TIMEOUT_MS: Final = 5_000.0
@@ -108,12 +108,13 @@ async def _log_in(urls: Sequence[str], wanted: PasswordLogin) -> LoginReply:
     """The answer of the first controller that gives one."""
     session = PendingSession(None, None)
     here = LoginSession(wanted, session, find_tls(urls, is_administrator=False))
+    reasons = []
     try:
         for url in urls:
             try:
                 return await here.log_in(url, _TIMEOUT_MS)
             except NotSent as error:
-                sys.stderr.write(f"quorate: {shown_name(str(error))}\n")
+                reasons.append(shown_name(str(error)))
     finally:
         await session.close()
-    raise typer.Exit(exit_codes.UNREACHABLE)
+    raise Failed(*reasons, name=UNREACHABLE)

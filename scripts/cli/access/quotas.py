@@ -22,6 +22,7 @@ from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
 
 app = typer.Typer(help="Show, set and remove the quotas of users, client ids and addresses.", no_args_is_help=True)
@@ -154,7 +155,7 @@ def _alter(
         wanted = AlterClientQuotasRequest(entries=request.entries)
         write_plan(plan, "quotas", [PlannedChange(alter_client_quotas=wanted)], controllers, secret_file)
     elif as_json:
-        sys.stdout.write(response.model_dump_json() + "\n")
+        sys.stdout.write(as_document(response) + "\n")
     else:
         named = _entity_text(response.entries[0].entity)
         sys.stdout.write(f"The quotas of {named} {'can be' if is_dry_run else 'were'} changed.\n")

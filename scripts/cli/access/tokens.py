@@ -23,6 +23,7 @@ from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
 from quorate.scripts.terminal.output import columns, format_time, show
+from quorate.scripts.terminal.programs.documents import as_document
 
 app = typer.Typer(help="Make, renew, end and list delegation tokens.", no_args_is_help=True)
 
@@ -70,7 +71,7 @@ def create(
     )
     made = ask(controllers, secret_file, lambda client: client.tokens.create(request), principal)
     if as_json:
-        sys.stdout.write(made.model_dump_json() + "\n")
+        sys.stdout.write(as_document(made) + "\n")
         return
     rows = (
         ("token", made.token_id),
@@ -98,7 +99,7 @@ def renew(
     """
     request = RenewDelegationTokenRequest(hmac=_hmac(hmac_file), renew_period_ms=-1 if period_ms is None else period_ms)
     renewed = ask(controllers, secret_file, lambda client: client.tokens.renew(request), principal)
-    _report_end(f"ends at {format_time(renewed.expiry_timestamp_ms)}", renewed.model_dump_json() if as_json else None)
+    _report_end(f"ends at {format_time(renewed.expiry_timestamp_ms)}", as_document(renewed) if as_json else None)
 
 
 @app.command()
@@ -119,7 +120,7 @@ def expire(
     )
     expired = ask(controllers, secret_file, lambda client: client.tokens.expire(request), principal)
     end = "was removed" if request.expiry_time_period_ms < 0 else f"ends at {format_time(expired.expiry_timestamp_ms)}"
-    _report_end(end, expired.model_dump_json() if as_json else None)
+    _report_end(end, as_document(expired) if as_json else None)
 
 
 @app.command(name="list")

@@ -27,6 +27,7 @@ from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, show
 from quorate.scripts.terminal.passed_over import load_image_and_say
+from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
 from quorate.snapshots.checkpoints.moments import parse_moment
 
@@ -174,4 +175,4 @@ def _alter(
     response = ask(
         controllers, secret_file, lambda client: client.access.alter_user_scram_credentials(request), about=name
     )
-    sys.stdout.write((response.model_dump_json() if as_json else done) + "\n")
+    sys.stdout.write((as_document(response) if as_json else done) + "\n")

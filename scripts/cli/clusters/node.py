@@ -20,6 +20,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory
 from quorate.scripts.terminal.output import columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.programs.failures import OUTCOME_UNKNOWN, UNREACHABLE, Failed
 
 app = typer.Typer(
     help="The processes of a cluster that `quorate up` runs: list, kill, pause and start them, fail their disks.",
@@ -206,13 +207,13 @@ async def _told(
         ):
             reply: dict[str, Any] = await answer.json()
     except aiohttp.ClientConnectorError as error:
-        sys.stderr.write(f"quorate: {url} does not answer: {error}; see `quorate node list`\n")
-        raise typer.Exit(exit_codes.UNREACHABLE) from error
+        raise Failed(f"{url} does not answer: {error}; see `quorate node list`", name=UNREACHABLE) from error
     except (aiohttp.ClientError, TimeoutError) as error:
         # A frozen process, too: the kernel takes the request for it, and it reads that when it goes on.
         why = str(error) or f"nothing came within {_ANSWER_S:g} s"
-        sys.stderr.write(f"quorate: {url} has not answered, and may do it yet: {why}; see `quorate node list`\n")
-        raise typer.Exit(exit_codes.OUTCOME_UNKNOWN) from error
+        raise Failed(
+            f"{url} has not answered, and may do it yet: {why}; see `quorate node list`", name=OUTCOME_UNKNOWN
+        ) from error
     if answer.status != 200:
         raise ClusterError(str(reply.get("message", answer.status)))
     return reply
@@ -248,8 +249,9 @@ async def _reach(directory: Path) -> RemoteControl:
     plan = ClusterPlan.load(directory)
     if plan is None:
         raise ClusterError(f"{directory} holds no cluster: make one with `quorate up --dir {directory}`")
-    sys.stderr.write(f"quorate: nobody runs cluster {plan.cluster_id} in {directory}: quorate up --dir {directory}\n")
-    raise typer.Exit(exit_codes.UNREACHABLE)
+    raise Failed(
+        f"nobody runs cluster {plan.cluster_id} in {directory}: quorate up --dir {directory}", name=UNREACHABLE
+    )
 
 
 def _rows(states: Sequence[LentNode]) -> Iterator[tuple[str, ...]]:

@@ -26,9 +26,9 @@ from quorate.scripts.cli.logs.history_places import Log, places
 from quorate.scripts.cli.logs.history_requests import Wanted, newest
 from quorate.scripts.cli.logs.image_diff import SIGNS, fields_json, fields_text
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.programs.failures import Failed
 from quorate.snapshots.difference.history import HistoryStep
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -90,8 +90,7 @@ def _tell_nothing(subject: str, *, is_asked_for: bool, is_missing: bool) -> None
     """Nothing happened; or, where records are missing, nobody knows, which is no success."""
     subject += " that was asked for" if is_asked_for else ""
     if is_missing:
-        sys.stderr.write(f"quorate: nothing is known of {subject} since then\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed(f"nothing is known of {subject} since then")
     sys.stderr.write(f"quorate: the log tells of no change of {subject}\n")
 
 

@@ -8,14 +8,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, FileSource
 from quorate.scripts.cli.logs.image_sources import SCHEMES
 from quorate.scripts.cli.logs.joined_files import log_of_directories
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
 from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
@@ -56,21 +52,17 @@ def places(
     addresses: Sequence[str] = ()
     with ExitStack() as stack:
         sources: list[AuditSource] = [FileSource(directory) for directory in directories]
-        try:
-            if not named:
-                addresses = find_controllers(controllers)
-                url, log = stack.enter_context(_log_of_quorum(addresses, secret_file))
-                urls = [url]
-            elif named[0] in urls:
-                log = stack.enter_context(_log_of_controllers(urls, secret_file))
-            else:
-                log = _log_of_files(directories)
-            for url in urls:
-                sources += stack.enter_context(_live_sources(url, addresses or urls, secret_file))
-            yield log, AllSources(sources)
-        except NotController as error:
-            sys.stderr.write(f"quorate: {error}\n")
-            raise typer.Exit(exit_codes.UNREACHABLE) from None
+        if not named:
+            addresses = find_controllers(controllers)
+            url, log = stack.enter_context(_log_of_quorum(addresses, secret_file))
+            urls = [url]
+        elif named[0] in urls:
+            log = stack.enter_context(_log_of_controllers(urls, secret_file))
+        else:
+            log = _log_of_files(directories)
+        for url in urls:
+            sources += stack.enter_context(_live_sources(url, addresses or urls, secret_file))
+        yield log, AllSources(sources)
 
 
 def _log_of_files(paths: Sequence[Path]) -> Log:

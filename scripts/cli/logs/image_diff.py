@@ -17,6 +17,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import SecretFile
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import passed_over_documents
+from quorate.scripts.terminal.programs.failures import USAGE, Failed
 from quorate.snapshots.difference.difference_entries import Entry, FieldChange, PartDifference
 from quorate.snapshots.difference.image_difference import image_difference
 
@@ -67,13 +68,11 @@ def diff(
 def _read(text: str, secret_file: Path | None) -> Source:
     try:
         return read_source(text, secret_file)
-    except NotController as error:
-        sys.stderr.write(f"quorate: {error}\n")
-        raise typer.Exit(exit_codes.UNREACHABLE) from None
+    except NotController:
+        raise
     except QuorateError as error:
         # Not 1, which says that there are differences.
-        sys.stderr.write(f"quorate: {error}\n")
-        raise typer.Exit(exit_codes.USAGE) from None
+        raise Failed(str(error), name=USAGE) from None
 
 
 # --- for people ---------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, counted, reader_may_leave
+from quorate.scripts.terminal.programs.documents import as_document
 
 app = typer.Typer(help="Move partitions to other brokers: plan, apply, watch, verify, cancel.", no_args_is_help=True)
 
@@ -98,7 +99,7 @@ def plan(
             raise typer.BadParameter(f"{out} cannot be written: {error.strerror or error}") from None
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(ReassignmentProposal(current=current, proposed=proposed).model_dump_json() + "\n")
+            sys.stdout.write(as_document(ReassignmentProposal(current=current, proposed=proposed)) + "\n")
         else:
             sys.stdout.write(f"Current partition replica assignment\n{current.model_dump_json()}\n\n")
             sys.stdout.write(f"Proposed partition reassignment configuration\n{text}\n")
@@ -162,7 +163,7 @@ def apply(
     finally:
         # Also when the outcome is unknown: the way back is needed most then.
         if as_json:
-            sys.stdout.write(applied.model_dump_json() + "\n")
+            sys.stdout.write(as_document(applied) + "\n")
     exit_by(outcomes)
     if applied.moved is not None:
         _end(applied.moved, is_silent=as_json)
@@ -201,7 +202,7 @@ def list_(
     )
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(reply.model_dump_json() + "\n")
+            sys.stdout.write(as_document(reply) + "\n")
         elif not reply.topics:
             sys.stdout.write("No reassignment is open.\n")
         else:
@@ -229,7 +230,7 @@ def verify(
     wanted = read_json(file, ReassignmentFile)
     moved = ask(controllers, secret_file, lambda client: verify_moves(client, wanted))
     if as_json:
-        sys.stdout.write(moved.model_dump_json() + "\n")
+        sys.stdout.write(as_document(moved) + "\n")
     _end(moved, is_silent=as_json)
 
 
@@ -264,7 +265,7 @@ def cancel(
     targets = _open(listed, named)
     if not targets:
         empty = AlterPartitionReassignmentsResponse(responses=[])
-        sys.stdout.write(f"{empty.model_dump_json() if as_json else 'None of these reassignments is open.'}\n")
+        sys.stdout.write(f"{as_document(empty) if as_json else 'None of these reassignments is open.'}\n")
         return
     request = reassignment_request(dict.fromkeys(targets))
     if plan_to is not None:

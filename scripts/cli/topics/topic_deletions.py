@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 
-import typer
-
 from quorate.controller.protocol.deletions import DeletedTopic
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.programs.failures import UNREACHABLE, Failed
 
 #: Partitions that are named in a line; the others are counted.
 _NAMED_MAX = 10
@@ -29,11 +28,10 @@ def deletions(as_json: AsJson = False, controllers: Controllers = None, secret_f
     """
     described = ask(controllers, secret_file, lambda client: client.describe_topic_deletions())
     if not described.is_active:
-        sys.stderr.write("quorate: only the active controller knows of deletions, and none answers\n")
-        raise typer.Exit(exit_codes.UNREACHABLE)
+        raise Failed("only the active controller knows of deletions, and none answers", name=UNREACHABLE)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(described.model_dump_json() + "\n")
+            sys.stdout.write(as_document(described) + "\n")
             return
         if described.topics:
             rows = [("TOPIC", "BROKER", "STATE", "REPLICAS", "PARTITIONS", "WAITS FOR"), *_rows(described.topics)]

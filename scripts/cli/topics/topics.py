@@ -57,6 +57,7 @@ from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import columns, reader_may_leave, show
 from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
+from quorate.scripts.terminal.programs.documents import as_document
 
 #: Of topics that are to be deleted.
 _NAMES_SHOWN: Final = 10
@@ -105,7 +106,7 @@ def list_(
     found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(found.model_dump_json() + "\n")
+            sys.stdout.write(as_document(found) + "\n")
             return
         rows = [("TOPIC", "PARTITIONS", "MATCHING", "REPLICAS", "CONFIGS")]
         rows += (

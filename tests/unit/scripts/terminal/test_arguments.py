@@ -21,6 +21,7 @@ from quorate.scripts.terminal.arguments import (
     wanted_parameters,
 )
 from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.programs.failures import Failed
 
 
 def test_lists_of_replicas_are_taken_apart() -> None:
@@ -96,22 +97,19 @@ def test_user_at_a_terminal_is_asked(
     if code is None:
         confirm("delete it", yes=False)
     else:
-        with pytest.raises(typer.Exit) as ended:
+        with pytest.raises(Failed, match="nothing was done") as ended:
             confirm("delete it", yes=False)
-        assert ended.value.exit_code == code
+        assert ended.value.code == code
     seen = capsys.readouterr()
     assert ("Delete it?" in seen.err, seen.out) == (True, "")
 
 
-def test_nobody_is_asked_who_has_said_yes_or_is_not_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_is_asked_who_has_said_yes_or_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     confirm("delete it", yes=True)
-    with pytest.raises(typer.Exit) as ended:
+    with pytest.raises(Failed, match=r"^nobody can be asked here: to delete it, say --yes$") as ended:
         confirm("delete it", yes=False)
-    assert ended.value.exit_code == exit_codes.USAGE
-    assert capsys.readouterr().err == "quorate: nobody can be asked here: to delete it, say --yes\n"
+    assert ended.value.code == exit_codes.USAGE
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 topics"), (1, "1 topic"), (2, "2 topics")])

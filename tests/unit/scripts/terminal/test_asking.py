@@ -10,8 +10,7 @@ import typer
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.attempts import Unreachable
 from quorate.controller.client.client import ControllerClient
-from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded, QuorateError
-from quorate.scripts.terminal import exit_codes
+from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, Overloaded, QuorateError
 from quorate.scripts.terminal.asking import ask
 
 
@@ -22,21 +21,11 @@ def asked(error: QuorateError, about: str | None = None) -> None:
     ask("127.0.0.1:1", None, question, about=about)
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (Unreachable(["nobody there"]), exit_codes.UNREACHABLE),
-        (NotController(2, "node 2 may be active"), exit_codes.UNREACHABLE),
-        (OutcomeUnknown("read before repeating it"), exit_codes.OUTCOME_UNKNOWN),
-    ],
-)
-def test_question_without_an_answer_ends_with_its_own_code(
-    error: QuorateError, code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(typer.Exit) as ended:
-        asked(error)
-    assert ended.value.exit_code == code
-    assert capsys.readouterr().err == f"quorate: {error}\n"
+@pytest.mark.parametrize("error", [Unreachable(["nobody there"]), OutcomeUnknown("read before repeating it")])
+def test_question_without_an_answer_is_what_it_is_and_names_nothing_that_it_was_about(error: QuorateError) -> None:
+    with pytest.raises(type(error)) as ended:
+        asked(error, about="orders")
+    assert ended.value is error
 
 
 def test_refusal_is_the_callers() -> None:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import typer
 
-from quorate.metadata_log.errors import QuorateError
+from quorate.controller.client.attempts import Unreachable
+from quorate.metadata_log.errors import (
+    ApiError,
+    ErrorCode,
+    NotController,
+    OutcomeUnknown,
+    Overloaded,
+    QuorateError,
+)
 from quorate.scripts.cluster.new_directories import all_or_nothing
 from quorate.scripts.cluster.plan import ClusterError
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.command_line import run
+from quorate.scripts.terminal.programs.failures import USAGE, Failed
 
 ROOT = Path(__file__).resolve().parents[4]
+NO_TOPIC = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -31,8 +43,17 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             "thing: /x: Read-only file system\n",
         ),
         (KeyboardInterrupt(), exit_codes.INTERRUPTED, ""),
+        (NO_TOPIC, exit_codes.REFUSED, "thing: no such topic (UNKNOWN_TOPIC_OR_PARTITION)\n"),
+        (Unreachable(["nobody there"]), exit_codes.UNREACHABLE, "thing: no controller could be reached: nobody there"),
+        (NotController(2, "node 2 may be active"), exit_codes.UNREACHABLE, "thing: node 2 may be active"),
+        (OutcomeUnknown("read before repeating it"), exit_codes.OUTCOME_UNKNOWN, "thing: read before repeating it"),
+        (
+            Failed("a: no", "b: no", "2 of 2 failed"),
+            exit_codes.REFUSED,
+            "thing: a: no\nthing: b: no\nthing: 2 of 2 failed",
+        ),
     ],
-    ids=["ours", "full disk", "read-only disk", "Ctrl-C"],
+    ids=["ours", "full disk", "read-only disk", "Ctrl-C", "refusal", "unreachable", "standby", "unknown", "several"],
 )
 def test_what_is_no_mistake_of_ours_is_a_sentence(
     failure: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
@@ -46,6 +67,75 @@ def test_what_is_no_mistake_of_ours_is_a_sentence(
     with pytest.raises(SystemExit) as ended:
         run(app, [], "scripts/thing")
     assert (ended.value.code, capsys.readouterr().err.strip("\n")) == (code, said.strip("\n"))
+
+
+@pytest.mark.parametrize(
+    ("failure", "document"),
+    [
+        (QuorateError("no"), ("REFUSED", "no", "no", exit_codes.REFUSED)),
+        (FULL, ("ENOSPC", "No space left on device", "no", exit_codes.REFUSED)),
+        (
+            NO_TOPIC,
+            (
+                "UNKNOWN_TOPIC_OR_PARTITION",
+                "no such topic (UNKNOWN_TOPIC_OR_PARTITION)",
+                "no",
+                exit_codes.REFUSED,
+            ),
+        ),
+        (
+            Overloaded("much waits"),
+            ("THROTTLING_QUOTA_EXCEEDED", "much waits (THROTTLING_QUOTA_EXCEEDED)", "yes", exit_codes.REFUSED),
+        ),
+        (NotController(2, "ask 2"), ("UNREACHABLE", "ask 2", "yes", exit_codes.UNREACHABLE)),
+        (OutcomeUnknown("read"), ("OUTCOME_UNKNOWN", "read", "after-reading", exit_codes.OUTCOME_UNKNOWN)),
+        (Failed("a", "b", name=USAGE), ("USAGE", "a; b", "no", exit_codes.USAGE)),
+        (typer.BadParameter("no such", param_hint="--at"), ("USAGE", "no such", "no", exit_codes.USAGE)),
+    ],
+)
+def test_failure_is_one_document_where_json_is_asked_for(
+    failure: Exception, document: tuple[str, str, str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def fail(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+        raise failure
+
+    with pytest.raises(SystemExit) as ended:
+        run(app, ["--json"])
+    told = capsys.readouterr()
+    name, message, retriable, code = document
+    (line,) = told.err.splitlines()
+    seen = json.loads(line)
+    assert (seen["error"], seen["retriable"], seen["exit_code"], told.out) == (name, retriable, code, "")
+    assert seen["message"].endswith(message)
+    assert ended.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["--json", "--nothing"], exit_codes.USAGE), (["--json"], 7), (["--", "--json"], None)]
+)
+def test_mistakes_and_exit_codes_are_kept_where_json_is_asked_for(
+    arguments: list[str], code: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What follows `--` is no option: a mistake is then told as it is to people."""
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def end(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+        raise typer.Exit(7)
+
+    with pytest.raises(SystemExit) as ended:
+        run(app, arguments)
+    assert ended.value.code == (exit_codes.USAGE if code is None else code)
+    said = capsys.readouterr().err
+    if code == exit_codes.USAGE:
+        assert json.loads(said)["error"] == "USAGE"
+    elif code is None:
+        assert "Usage: quorate" in said
+    else:
+        assert said == ""
 
 
 def test_exit_codes_are_those_that_the_page_promises() -> None:
