@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from quorate.controller.api.answers.plan_models import PlannedChange
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol.configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -23,6 +24,7 @@ from quorate.controller.protocol.configs import (
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.config_names import point_out_slips
+from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, key_values
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
@@ -69,13 +71,15 @@ def describe(
     Example: quorate configs describe topic/orders --all
     """
     kind, resource_name = _resource(resource)
-    described = ask(
-        controllers,
-        secret_file,
-        lambda c: c.describe_configs(kind, resource_name, is_linearizable=True),
-        path=from_path,
-        at=at,
-    )
+
+    async def question(client: ControllerClient) -> DescribeConfigsResult:
+        return await asked_about(
+            client,
+            _topics(kind, resource_name),
+            lambda asked: asked.describe_configs(kind, resource_name, is_linearizable=True),
+        )
+
+    described = ask(controllers, secret_file, question, path=from_path, at=at)
     show(described, _lines(described, name, is_all=all_), as_json=as_json)
 
 
@@ -124,7 +128,11 @@ def alter(
         resources=[AlterConfigsResource(resource_type=kind, resource_name=name, configs=changes)],
         validate_only=dry_run or plan is not None,
     )
-    response = ask(controllers, secret_file, lambda c: c.incremental_alter_configs(request), about=resource)
+
+    async def question(client: ControllerClient) -> AlterConfigsResponse:
+        return await asked_about(client, _topics(kind, name), lambda asked: asked.incremental_alter_configs(request))
+
+    response = ask(controllers, secret_file, question, about=resource)
     if plan is None:
         _report(resource, response, is_dry_run=dry_run)
         return
@@ -153,7 +161,11 @@ def replace(
         resources=[ReplacedConfigsResource(resource_type=kind, resource_name=name, configs=configs)],
         validate_only=dry_run or plan is not None,
     )
-    response = ask(controllers, secret_file, lambda c: c.alter_configs(request), about=resource)
+
+    async def question(client: ControllerClient) -> AlterConfigsResponse:
+        return await asked_about(client, _topics(kind, name), lambda asked: asked.alter_configs(request))
+
+    response = ask(controllers, secret_file, question, about=resource)
     if plan is None:
         _report(resource, response, is_dry_run=dry_run)
         return
@@ -168,6 +180,10 @@ def _resource(text: str) -> tuple[ResourceTypeName, str]:
         kinds = ", ".join(f"{known}/..." for known in _KINDS)
         raise typer.BadParameter(f"{text!r} names no resource: one of {kinds}", param_hint="RESOURCE")
     return _KINDS[kind], name
+
+
+def _topics(kind: ResourceTypeName, name: str) -> list[str]:
+    return [name] if kind == "TOPIC" else []
 
 
 def _report(resource: str, response: AlterConfigsResponse, *, is_dry_run: bool) -> None:

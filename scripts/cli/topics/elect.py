@@ -22,6 +22,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.cli.topics.json_files import ElectionFile, read_json
+from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.cli.topics.reassignment_steps import NotNow
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm, sendable
 from quorate.scripts.terminal.asking import ask
@@ -80,10 +81,15 @@ def elect(
         what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")
         confirm(f"elect leaders that may lack records for {what}", yes=yes)
     request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
-    reply = ask(controllers, secret_file, lambda client: _elect(client, request), about=_only(wanted))
-    topics = reply.replica_election_results
-    report(reply, [_outcome(one.topic, result) for one in topics for result in one.partition_results], as_json=as_json)
-    if not topics and not as_json:
+    topics = [one.topic for one in wanted or ()]
+
+    async def question(client: ControllerClient) -> ElectLeadersResponse:
+        return await asked_about(client, topics, lambda asked: _elect(asked, request))
+
+    reply = ask(controllers, secret_file, question, about=_only(wanted))
+    results = reply.replica_election_results
+    report(reply, [_outcome(one.topic, result) for one in results for result in one.partition_results], as_json=as_json)
+    if not results and not as_json:
         sys.stdout.write("No partition needs an election.\n")
 
 

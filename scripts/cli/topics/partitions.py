@@ -12,6 +12,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DescribedPartition
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.cli.topics.missing_topics import meant_instead
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, ids_text, leader_text, partition_row
 from quorate.scripts.terminal.arguments import (
     LIMIT_DEFAULT,
@@ -115,9 +116,12 @@ def describe(
     async def question(client: ControllerClient) -> NamedPartitions:
         found = await topics_described(client, [topic for topic, _ in named])
         by_name = {(name, one.partition_index): one for name, topic in found.items() for one in topic.partitions}
-        missing = [f"{topic}-{number}" for topic, number in named if (topic, number) not in by_name]
+        missing = [one for one in named if one not in by_name]
         if missing:
-            raise NoSuchPartition(f"there is no partition {', '.join(missing)}")
+            texts = ", ".join(f"{topic}-{number}" for topic, number in missing)
+            topic = missing[0][0]
+            hint = "" if topic in found else await meant_instead(client, topic)
+            raise NoSuchPartition(f"there is no partition {texts}{hint}")
         return NamedPartitions(partitions=[NamedPartition(topic=one[0], partition=by_name[one]) for one in named])
 
     described = ask(controllers, secret_file, question, path=from_path, at=at)

@@ -14,17 +14,18 @@ from quorate.controller.api.resources import PartitionsReply, TopicsReply, Topic
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import (
     CreatePartitionsRequest,
+    CreatePartitionsResponse,
     CreatePartitionsTopic,
     DeleteTopicsRequest,
     DescribedPartition,
     TopicConfig,
 )
 from quorate.controller.protocol.types import UuidField
-from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.replication_factor import set_replication_factor
 from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
+from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, no_such_topic
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_creation import create
 from quorate.scripts.cli.topics.topic_deletions import deletions
@@ -68,10 +69,6 @@ app.command()(set_replication_factor)
 app.command()(create)
 
 WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
-
-
-class NoSuchTopic(QuorateError):
-    """A topic that was named is not there."""
 
 
 @app.command("list")
@@ -197,7 +194,7 @@ async def _check_known(client: ControllerClient, patterns: list[str] | None) -> 
     names = exact_names(patterns)
     missing = set(names) - set(await topics_named(client, names))
     if missing:
-        raise NoSuchTopic(f"there is no topic {', '.join(sorted(missing))}")
+        raise await no_such_topic(client, missing)
 
 
 def _described(found: TopicsReply, partitions: PartitionsReply) -> TopicDescriptions:
@@ -254,7 +251,11 @@ def add_partitions(
         CreatePartitionsTopic(name=name, count=partitions, assignments=assignments) for name in dict.fromkeys(topics)
     ]
     request = CreatePartitionsRequest(topics=wanted, validate_only=dry_run or plan is not None)
-    reply = ask(controllers, secret_file, lambda client: client.create_partitions(request), about=only(topics))
+
+    async def question(client: ControllerClient) -> CreatePartitionsResponse:
+        return await asked_about(client, topics, lambda asked: asked.create_partitions(request))
+
+    reply = ask(controllers, secret_file, question, about=only(topics))
     verb = "can have" if request.validate_only else "has"
     outcomes = [
         ItemOutcome(one.name, one.error_code, one.error_message, f"Topic {one.name} {verb} {partitions} partitions.")

@@ -162,3 +162,26 @@ async def test_bad_command_ends_with_a_sentence(
     assert (ended.code, ended.out) == (code, "")
     assert says in ended.said
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("topics", "describe", "ordrs"),
+        ("topics", "delete", "ordrs", "--yes"),
+        ("topics", "add-partitions", "ordrs", "--partitions", "9"),
+        ("partitions", "describe", "ordrs-0"),
+        ("configs", "describe", "topic/ordrs"),
+        ("configs", "alter", "topic/ordrs", "--set", "retention.ms=1"),
+        ("configs", "replace", "topic/ordrs", "--set", "retention.ms=1"),
+        ("elect", "--type", "preferred", "--topic", "ordrs", "--partition", "0"),
+    ],
+)
+async def test_topic_that_is_not_there_is_taken_for_one_that_is_like_it(
+    user: Terminal, command: tuple[str, ...]
+) -> None:
+    ended = await user.run(*command)
+    assert ended.code == exit_codes.REFUSED
+    assert "did you mean orders?" in ended.err, ended
+    other = await user.run(*(part.replace("ordrs", "zebra") for part in command))
+    assert (other.code, "did you mean" in other.err) == (exit_codes.REFUSED, False), other

@@ -1,0 +1,63 @@
+"""Names of topics that are not there: what may have been meant is said with it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final, TypeVar
+
+from quorate.controller.client.client import ControllerClient
+from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
+from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
+
+T = TypeVar("T")
+
+#: How much a name must be like another to be taken for a slip, 0 to 1.
+_LIKENESS: Final = 0.75
+#: Topics that are looked at, and characters that one of these must begin or end with.
+_LOOKED_AT: Final = 1_000
+_SAME_CHARS: Final = 2
+
+
+class NoSuchTopic(QuorateError):
+    """A topic that was named is not there."""
+
+
+async def no_such_topic(client: ControllerClient, missing: Iterable[str]) -> NoSuchTopic:
+    """The error for these names, with what may have been meant by the first."""
+    names = sorted(missing)
+    return NoSuchTopic(f"there is no topic {', '.join(names)}{await meant_instead(client, names[0])}")
+
+
+async def meant_instead(client: ControllerClient, name: str) -> str:
+    """What may have been meant by the name of no topic, to be put behind a sentence; empty where nothing is like it.
+
+    Of a cluster with many topics only some that begin or end alike are looked at: nobody waits for a guess.
+    """
+    if not _SAME_CHARS < len(name) <= TOPIC_NAME_CHARS_MAX or set("*,") & set(name):
+        return ""
+    patterns = f"{name[:_SAME_CHARS]}*,*{name[-_SAME_CHARS:]}"
+    try:
+        alike = (await client.list_topics(names=patterns, limit=_LOOKED_AT)).topics
+    except QuorateError:
+        return ""  # Who asks may not look, or nobody answers any more: the first error is what matters.
+    meant = get_close_matches(name, [topic.name for topic in alike], 1, _LIKENESS)
+    return f": did you mean {meant[0]}?" if meant else ""
+
+
+async def asked_about(
+    client: ControllerClient, names: Sequence[str], question: Callable[[ControllerClient], Awaitable[T]]
+) -> T:
+    """The answer to a question about topics; where there is only one and it is not there, the refusal says what may
+    have been meant.
+
+    Raises:
+        As the question.
+    """
+    try:
+        return await question(client)
+    except ApiError as error:
+        if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or len(set(names)) != 1:
+            raise
+        hint = await meant_instead(client, names[0])
+        raise ApiError(error.code, error.message.rstrip(".") + hint if hint else error.message, error.details) from None
