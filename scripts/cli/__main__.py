@@ -112,6 +112,7 @@ _COMMANDS: Final = {
     "quotas": _Command(
         adding.add_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS
     ),
+    "context": _Command(adding.add_context, "Name clusters, and use one of them in all commands.", _ACCESS),
     "login": _Command(
         adding.add_login, "Log in with a password, and be this user in all commands until the login ends.", _ACCESS
     ),

@@ -271,6 +271,14 @@ def add_bearer_tokens(app: typer.Typer) -> None:
     app.add_typer(bearer_tokens.app, name="bearer-tokens")
 
 
+def add_context(app: typer.Typer) -> None:
+    """Add `context`."""
+    import_lean_client()
+    from quorate.scripts.cli.access import context
+
+    app.add_typer(context.app, name="context")
+
+
 def add_login(app: typer.Typer) -> None:
     """Add `login`."""
     import_lean_client()

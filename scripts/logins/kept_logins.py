@@ -6,7 +6,6 @@ he logged in, and to no others.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,18 +13,13 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from quorate.metadata_log.disk import RealDisk
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.invalid_settings import InvalidSettings
-from quorate.metadata_log.new_files import open_new
-from quorate.metadata_log.private_files import read_private
+from quorate.scripts.logins.private_state import read_state, state_file, write_state
 
-#: Where programs keep what is between their runs, by the XDG base directory specification.
-STATE_VARIABLE: Final = "XDG_STATE_HOME"
-_FILE: Final = Path("quorate") / "logins.json"
+_FILE: Final = "logins.json"
 #: Clusters that somebody is logged in to at once; one more takes the place of the oldest.
 LOGINS_MAX: Final = 32
-_FILE_BYTES_MAX: Final = 1024 * 1024
 
 
 class LoginEnded(QuorateError):
@@ -62,8 +56,7 @@ class _Kept(BaseModel):
 
 def logins_file() -> Path:
     """The file that they are in."""
-    named = Path(os.environ.get(STATE_VARIABLE, ""))
-    return (named if named.is_absolute() else Path("~/.local/state").expanduser()) / _FILE
+    return state_file(_FILE)
 
 
 def find_kept(urls: Collection[str], now_ms: float) -> KeptLogin | None:
@@ -113,31 +106,16 @@ def _without(goes: Callable[[KeptLogin], bool]) -> list[KeptLogin]:
 
 
 def _read() -> Sequence[KeptLogin]:
-    try:
-        file = logins_file()
-    except RuntimeError:
-        return ()  # Nobody's: he has no home, and nothing is kept.
-    if not file.exists():
+    data = read_state(_FILE, "the file of kept logins")
+    if data is None:
         return ()
     try:
-        return _Kept.model_validate_json(read_private(file, "the file of kept logins", _FILE_BYTES_MAX)).logins
+        return _Kept.model_validate_json(data).logins
     except ValidationError:
-        raise InvalidSettings(f"{file} does not hold what quorate login keeps: remove it, and log in again") from None
+        raise InvalidSettings(
+            f"{logins_file()} does not hold what quorate login keeps: remove it, and log in again"
+        ) from None
 
 
 def _write(logins: Sequence[KeptLogin]) -> None:
-    try:
-        file = logins_file()
-    except RuntimeError:
-        raise InvalidSettings(f"there is no home directory to keep a login in: set {STATE_VARIABLE}") from None
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    try:
-        with open_new(part) as opened:
-            opened.write(_Kept(logins=tuple(logins)).model_dump_json().encode())
-            opened.flush()
-            os.fsync(opened.fileno())
-        part.replace(file)
-        RealDisk().sync_directory(str(file.parent))
-    finally:
-        part.unlink(missing_ok=True)
+    write_state(_FILE, "a login", _Kept(logins=tuple(logins)).model_dump_json().encode())

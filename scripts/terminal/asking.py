@@ -24,13 +24,13 @@ from quorate.scripts.logins.kept_logins import KeptLogin, find_kept
 from quorate.scripts.logins.named_login import USER_VARIABLE, find_login, is_login_named
 from quorate.scripts.terminal.connecting import (
     CERT_VARIABLE,
-    LOCAL_DIRECTORY,
     PRINCIPAL_VARIABLE,
     SECRET_VARIABLE,
     find_controllers,
     find_secret,
     find_tls,
     is_insecure,
+    local_directory,
     local_sockets,
     shows_certificate,
 )
@@ -69,14 +69,14 @@ def client_of(
     principal: str | None = None,
     absent_ms: float | None = None,
     at: str | None = None,
-    local: Path = LOCAL_DIRECTORY,
+    local: Path | None = None,
 ) -> AskingClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
     Who asks is one thing: a secret or token, a user who logs in, a certificate, which are named for the command; else
     the login that is kept for these controllers; else, of the local cluster, its administrator through Unix sockets.
 
-    ``local``: directory of the local cluster.
+    ``local``: directory of the local cluster; None: of the one that commands look for.
 
     Raises:
         As ``ControllerClient``, ``find_tls``, ``find_login``, ``find_kept`` and ``is_insecure``.
@@ -101,7 +101,7 @@ def client_of(
         absent_ms=absent_ms,
         at=at,
         insecure=is_insecure(),
-        sockets=local_sockets(local) if is_administrator and not shows_certificate() else None,
+        sockets=local_sockets(local or local_directory()) if is_administrator and not shows_certificate() else None,
     )
 
 

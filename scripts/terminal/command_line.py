@@ -8,8 +8,10 @@ from itertools import takewhile
 from typing import Final, NoReturn
 
 import typer
+import typer.main
 
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.places.options import own_environment, with_places
 from quorate.scripts.terminal.programs.failures import failure_of
 
 #: Of commands whose answer programs read: so do they its failure.
@@ -31,7 +33,9 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     is_json = _JSON_OPTION in takewhile(lambda argument: argument != "--", arguments)
     try:
         # By itself Typer tells of mistakes in the use of a command, in a frame.
-        code = app(list(arguments), prog_name=name, obj=obj, standalone_mode=not is_json)
+        with own_environment():
+            command = with_places(typer.main.get_command(app))
+            code = command(list(arguments), prog_name=name, obj=obj, standalone_mode=not is_json)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
     except Exception as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.terminal.places.chosen import CONTROLLERS_VARIABLE, DIRECTORY_VARIABLE
 from quorate.snapshots.checkpoints.moments import InvalidMoment, parse_moment
 
 if TYPE_CHECKING:
@@ -34,13 +35,16 @@ Controllers = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT,...",
-        envvar="QUORATE_CONTROLLERS",
+        envvar=CONTROLLERS_VARIABLE,
         help="HTTP addresses of controllers, or unix:PATH of their sockets; one that answers is enough. "
-        "Default: those of the local cluster in ./var.",
+        "Default: those of the context in use, or of the local cluster.",
         show_default=False,
     ),
 ]
-LocalDirectory = Annotated[Path, typer.Option("--dir", help="The directory of a local cluster of `quorate up`.")]
+LocalDirectory = Annotated[
+    Path,
+    typer.Option("--dir", envvar=DIRECTORY_VARIABLE, help="The directory of a local cluster of `quorate up`."),
+]
 SecretFile = Annotated[
     Path | None,
     typer.Option(
@@ -107,6 +111,11 @@ AtMoment = Annotated[
 ]
 
 
+def local_directory() -> Path:
+    """Of the local cluster that commands look for."""
+    return Path(os.environ.get(DIRECTORY_VARIABLE) or LOCAL_DIRECTORY)
+
+
 def find_controllers(controllers: str | None) -> tuple[str, ...]:
     """The addresses that were given, else those of the local cluster.
 
@@ -115,16 +124,18 @@ def find_controllers(controllers: str | None) -> tuple[str, ...]:
     """
     if controllers is not None:
         return _addresses(controllers)
-    plan = ClusterPlan.load(LOCAL_DIRECTORY)
+    directory = local_directory()
+    plan = ClusterPlan.load(directory)
     if plan is None:
+        where = directory if directory.is_absolute() else f"./{directory}"
         raise typer.BadParameter(
-            "which controllers? Say --controllers HOST:PORT,... or set QUORATE_CONTROLLERS "
-            f"(there is no local cluster in ./{LOCAL_DIRECTORY})"
+            "which controllers? Say --controllers HOST:PORT,..., --dir or --context, or set QUORATE_CONTROLLERS "
+            f"(there is no local cluster in {where})"
         )
     return plan.controller_urls
 
 
-def local_sockets(directory: Path = LOCAL_DIRECTORY) -> dict[str, str]:
+def local_sockets(directory: Path) -> dict[str, str]:
     """Paths of the Unix sockets of a local cluster's controllers, by URL; those that are not there are left out."""
     try:
         plan = ClusterPlan.load(directory)
@@ -139,7 +150,7 @@ def shows_certificate() -> bool:
 
 
 def find_tls(
-    urls: Iterable[str], directory: Path = LOCAL_DIRECTORY, *, is_administrator: bool = True
+    urls: Iterable[str], directory: Path | None = None, *, is_administrator: bool = True
 ) -> TlsContexts | None:
     """The certificates with which these are asked; None: there are none, and no TLS is spoken.
 
@@ -147,13 +158,14 @@ def find_tls(
     that is asked.
 
     Args:
-        directory: of the local cluster.
+        directory: of the local cluster; None: of the one that commands look for.
         is_administrator: whether nothing else says who asks. Else the local cluster's CA is trusted, and that is all:
             a certificate would count before a token or a password.
 
     Raises:
         InvalidTlsFiles: they cannot be used.
     """
+    directory = directory or local_directory()
     named = _named_files()
     if named[CERT_VARIABLE] and not is_administrator:
         _say_that_two_are_shown()
@@ -211,7 +223,7 @@ def _secured_urls(directory: Path) -> frozenset[str]:
     return frozenset(node.url for node in plan.members.nodes if node.url is not None)
 
 
-def full_urls(addresses: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> tuple[str, ...]:
+def full_urls(addresses: Iterable[str], directory: Path | None = None) -> tuple[str, ...]:
     """Base URLs: an address without a scheme is of TLS where the environment names certificates, or the cluster of this
     directory, which has some, listens there.
 
@@ -220,7 +232,8 @@ def full_urls(addresses: Iterable[str], directory: Path = LOCAL_DIRECTORY) -> tu
     """
     from quorate.controller.client.connection import controller_url
 
-    scheme, secured = "https" if any(_named_files().values()) else "http", _secured_urls(directory)
+    scheme = "https" if any(_named_files().values()) else "http"
+    secured = _secured_urls(directory or local_directory())
     return tuple(
         controller_url(one, "https" if f"https://{one.strip().rstrip('/')}" in secured else scheme) for one in addresses
     )

@@ -1,0 +1,93 @@
+"""The options that every command has which asks controllers, put where it has `--controllers`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+import typer.main
+
+from quorate.scripts.logins.kept_contexts import read_contexts
+from quorate.scripts.terminal.places.chosen import (
+    CONTEXT_OPTION,
+    CONTROLLERS_VARIABLE,
+    DIRECTORY_OPTION,
+    chosen_environment,
+)
+
+
+def _options(
+    directory: Annotated[
+        str | None,
+        typer.Option(
+            DIRECTORY_OPTION,
+            metavar="DIR",
+            help="The local cluster in this directory. Default: ./var.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            CONTEXT_OPTION, metavar="NAME", help="The cluster of this name: see quorate context.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Of no command of its own."""
+
+
+def with_places(command: Any) -> Any:
+    """The command, and every one below it, with the options where they belong.
+
+    What they say is looked at before anything else is read of the command (``chosen_environment``): then the variables
+    of the environment are those of the cluster that is meant.
+    """
+    for below in getattr(command, "commands", {}).values():
+        with_places(below)
+    # By its variable the option is known by which commands are told whom to ask; processes have one for their settings.
+    variables = [one.envvar for one in command.params]
+    if CONTROLLERS_VARIABLE not in variables:
+        return command
+    after = variables.index(CONTROLLERS_VARIABLE) + 1
+    known = {option for one in command.params for option in one.opts}
+    command.params[after:after] = [one for one in _made() if not known & set(one.opts)]
+    parse = command.parse_args
+
+    def parse_args(context: Any, arguments: list[str]) -> Any:
+        if not context.resilient_parsing:
+            chosen = chosen_environment(arguments, os.environ, read_contexts)
+            _replace(chosen)
+        return parse(context, arguments)
+
+    command.parse_args = parse_args
+    return command
+
+
+def _made() -> list[Any]:
+    donor = typer.Typer(add_completion=False)
+    donor.command()(_options)
+    made: list[Any] = [one for one in typer.main.get_command(donor).params if one.name != "help"]
+    for one in made:
+        one.expose_value = False
+    return made
+
+
+@contextmanager
+def own_environment() -> Iterator[None]:
+    """A block whose environment is as before when it ends."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        _replace(before)
+
+
+def _replace(environment: dict[str, str]) -> None:
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
