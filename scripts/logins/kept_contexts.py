@@ -6,11 +6,12 @@ For a command it is the environment that it stands for, and nothing else of the 
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.invalid_settings import InvalidSettings
@@ -18,7 +19,8 @@ from quorate.scripts.logins.private_state import read_state, state_file, write_s
 
 _FILE: Final = "contexts.json"
 CONTEXTS_MAX: Final = 100
-NAME_FORM: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+_NAME_CHARS: Final = frozenset(string.ascii_letters + string.digits + "._-")
+_NAME_CHARS_MAX: Final = 64
 _Text = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
@@ -31,7 +33,7 @@ class KeptContext(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=NAME_FORM)
+    name: str
     #: Addresses of controllers, or the directory of a local cluster.
     controllers: _Text | None = None
     directory: _Text | None = None
@@ -44,6 +46,13 @@ class KeptContext(BaseModel):
     user: _Text | None = None
     password_file: _Text | None = None
     insecure: bool = False
+
+    @field_validator("name")
+    @classmethod
+    def _is_name(cls, name: str) -> str:
+        if not 0 < len(name) <= _NAME_CHARS_MAX or not _NAME_CHARS.issuperset(name):
+            raise ValueError(f"it must be letters, digits, dots, dashes and underscores, {_NAME_CHARS_MAX} at most")
+        return name
 
     @property
     def environment(self) -> dict[str, str]:

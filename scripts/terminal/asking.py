@@ -168,9 +168,9 @@ def ask(
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
     async def run() -> tuple[T, int | None]:
-        telling = nullcontext() if tells else telling_who_is_waited_for(urls)
-        async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client, telling:
-            return await question(client), client.high_watermark
+        async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
+            with nullcontext() if tells else telling_who_is_waited_for(urls):
+                return await question(client), client.high_watermark
 
     try:
         answer, end = _run(run)

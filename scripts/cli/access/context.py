@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,6 @@ from pydantic import BaseModel, ConfigDict
 
 from quorate.scripts.logins.kept_contexts import (
     CONTEXTS_MAX,
-    NAME_FORM,
     KeptContext,
     contexts_file,
     read_contexts,
@@ -26,7 +24,22 @@ from quorate.scripts.terminal.requesting import make
 app = typer.Typer(help="Name clusters, and use one of them in all commands.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of a context, as prod.", show_default=False)]
-_File = Path | None
+Addresses = Annotated[
+    str | None,
+    typer.Option("--controllers", metavar="HOST:PORT,...", help="HTTP addresses of controllers.", show_default=False),
+]
+Directory = Annotated[
+    Path | None,
+    typer.Option("--dir", metavar="DIR", help="Or a local cluster of `quorate up`.", show_default=False),
+]
+CaFiles = Annotated[
+    list[Path] | None, typer.Option("--ca-file", metavar="FILE", help="A CA to trust, PEM; again for each.")
+]
+CertFile = Annotated[Path | None, typer.Option("--cert-file", metavar="FILE", help="A certificate to show, PEM.")]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", metavar="FILE", help="Its key, PEM.")]
+SecretFile = Annotated[Path | None, typer.Option("--secret-file", metavar="FILE", help="A secret or token.")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in, with a password.")]
+PasswordFile = Annotated[Path | None, typer.Option("--password-file", metavar="FILE", help="The password.")]
 
 
 class ContextsReply(BaseModel):
@@ -41,23 +54,14 @@ class ContextsReply(BaseModel):
 @app.command()
 def add(
     name: Name,
-    addresses: Annotated[
-        str | None,
-        typer.Option(
-            "--controllers", metavar="HOST:PORT,...", help="HTTP addresses of controllers.", show_default=False
-        ),
-    ] = None,
-    directory: Annotated[
-        _File, typer.Option("--dir", metavar="DIR", help="Or a local cluster of `quorate up`.", show_default=False)
-    ] = None,
-    ca_file: Annotated[
-        list[Path] | None, typer.Option("--ca-file", metavar="FILE", help="A CA to trust, PEM; again for each.")
-    ] = None,
-    cert_file: Annotated[_File, typer.Option("--cert-file", metavar="FILE", help="A certificate to show, PEM.")] = None,
-    key_file: Annotated[_File, typer.Option("--key-file", metavar="FILE", help="Its key, PEM.")] = None,
-    secret_file: Annotated[_File, typer.Option("--secret-file", metavar="FILE", help="A secret or token.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Who logs in, with a password.")] = None,
-    password_file: Annotated[_File, typer.Option("--password-file", metavar="FILE", help="The password.")] = None,
+    addresses: Addresses = None,
+    directory: Directory = None,
+    ca_file: CaFiles = None,
+    cert_file: CertFile = None,
+    key_file: KeyFile = None,
+    secret_file: SecretFile = None,
+    user: User = None,
+    password_file: PasswordFile = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Send secrets without TLS to other machines.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="In the place of the one of this name.")] = False,
     use: Annotated[bool, typer.Option("--use", help="Use it from now on.")] = False,
@@ -74,33 +78,42 @@ def add(
 
       quorate context add twin --dir var-twin
     """
-    _check_name(name)
     if (addresses is None) == (directory is None):
         raise typer.BadParameter("say where the cluster is: --controllers, or --dir")
+    _check_who(cert_file, key_file, secret_file, user, password_file)
+    if addresses is not None:
+        full_urls([part for part in addresses.split(",") if part.strip()] or [addresses])
+    made = make(
+        KeptContext, name=name, controllers=addresses, directory=_absolute(directory),
+        ca_files=",".join(str(_absolute(one)) for one in ca_file or ()) or None, cert_file=_absolute(cert_file),
+        key_file=_absolute(key_file), secret_file=_absolute(secret_file), user=user,
+        password_file=_absolute(password_file), insecure=insecure,
+    )  # fmt: skip
+    _keep(made, replaces=replace, is_used=use)
+    said = "Commands are about it now." if use else f"To use it: quorate context use {name}"
+    typer.echo(f"Context {name} is kept in {contexts_file()}. {said}")
+
+
+def _check_who(
+    cert_file: Path | None, key_file: Path | None, secret_file: Path | None, user: str | None, password: Path | None
+) -> None:
     if (cert_file is None) != (key_file is None):
         raise typer.BadParameter("a certificate and its key belong together: --cert-file and --key-file")
-    if (user is None) != (password_file is None):
+    if (user is None) != (password is None):
         raise typer.BadParameter("a user and his password belong together: --user and --password-file")
     if sum(one is not None for one in (cert_file, secret_file, user)) > 1:
         raise typer.BadParameter("who asks is one thing: a certificate, a secret file or a user")
-    if addresses is not None:
-        full_urls([part for part in addresses.split(",") if part.strip()] or [addresses])
+
+
+def _keep(made: KeptContext, *, replaces: bool, is_used: bool) -> None:
     kept = read_contexts()
-    others = [one for one in kept.contexts if one.name != name]
-    if len(others) < len(kept.contexts) and not replace:
-        raise Failed(f"there is a context {name} already: say --replace, or another name")
+    others = [one for one in kept.contexts if one.name != made.name]
+    if len(others) < len(kept.contexts) and not replaces:
+        raise Failed(f"there is a context {made.name} already: say --replace, or another name")
     if len(others) == CONTEXTS_MAX:
         raise Failed(f"there are {CONTEXTS_MAX} contexts, the most: remove some")
-    cas = None if not ca_file else ",".join(filter(None, map(_absolute, ca_file)))
-    made = make(
-        KeptContext, name=name, controllers=addresses, directory=_absolute(directory), ca_files=cas,
-        cert_file=_absolute(cert_file), key_file=_absolute(key_file), secret_file=_absolute(secret_file), user=user,
-        password_file=_absolute(password_file), insecure=insecure,
-    )  # fmt: skip
-    current = name if use else kept.current
+    current = made.name if is_used else kept.current
     write_contexts(kept.model_copy(update={"current": current, "contexts": (*others, made)}))
-    said = "Commands are about it now." if use else f"To use it: quorate context use {name}"
-    typer.echo(f"Context {name} is kept in {contexts_file()}. {said}")
 
 
 @app.command()
@@ -170,10 +183,3 @@ def _absolute(file: Path | None) -> str | None:
     if not file.exists():
         raise typer.BadParameter(f"{file}: there is no such file or directory")
     return str(file.absolute())
-
-
-def _check_name(name: str) -> None:
-    if not re.match(NAME_FORM, name):
-        raise typer.BadParameter(
-            f"{name[:80]!r} is no name: letters, digits, dots, dashes and underscores, 64 at most", param_hint="NAME"
-        )

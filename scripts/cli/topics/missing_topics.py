@@ -30,7 +30,7 @@ async def no_such_topic(client: ControllerClient, missing: Iterable[str]) -> NoS
 
 
 async def meant_instead(client: ControllerClient, name: str) -> str:
-    """What may have been meant by the name of no topic, to be put behind a sentence; empty where nothing is like it.
+    """The topic that may have been meant by the name of none, to be put behind a sentence; empty where none is like it.
 
     Of a cluster with many topics only some that begin or end alike are looked at: nobody waits for a guess.
     """

@@ -1,1 +1,1 @@
-"""Which cluster a command is about: what its options, the environment and the kept contexts say together."""
+"""The cluster that a command is about, by its options, the environment and the kept contexts together."""

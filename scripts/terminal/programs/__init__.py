@@ -1,1 +1,1 @@
-"""What programs read of a command: its answer and its failure as JSON."""
+"""The answers and failures of commands as JSON, which programs read."""

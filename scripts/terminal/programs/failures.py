@@ -45,7 +45,7 @@ class Failed(QuorateError):
 
 
 class Failure(NamedTuple):
-    """What is told of a failure."""
+    """A failure as it is told."""
 
     #: Kafka's name of a controller's error, the system's of an error of its, or one of those above.
     name: str

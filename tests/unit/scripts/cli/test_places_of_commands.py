@@ -100,7 +100,7 @@ async def test_contexts_are_listed_used_and_forgotten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("bad name", "--controllers", "c1:1"), exit_codes.USAGE, "is no name: letters, digits"),
+        (("bad name", "--controllers", "c1:1"), exit_codes.USAGE, "name: it must be letters, digits"),
         (("prod",), exit_codes.USAGE, "say where the cluster is"),
         (("prod", "--controllers", "c1:1", "--dir", "."), exit_codes.USAGE, "say where the cluster is"),
         (("prod", "--controllers", "nowhere"), exit_codes.REFUSED, "names no controller"),

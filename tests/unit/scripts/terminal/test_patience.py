@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import pytest
@@ -36,8 +35,7 @@ async def test_who_is_waited_for_is_said_again_and_again_and_rarely_where_nobody
         said += capsys.readouterr().err
         return said.count("\n") >= told
 
-    async with telling_who_is_waited_for(WAITED_FOR):
-        await asyncio.sleep(0)  # the telling begins
+    with telling_who_is_waited_for(WAITED_FOR):
         await eventually(looked, "it is said")
     for line in said.splitlines():
         assert line.startswith(
