@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-import typer
-
 from quorate.scripts.cli.logs.audit_sources import AllSources
 from quorate.scripts.cli.logs.history_effects import effect
 from quorate.scripts.cli.logs.history_options import (

@@ -153,7 +153,7 @@ def _wait_until_stopped(ids: list[int], purpose: Purpose, options: MoveOptions) 
             await asyncio.sleep(_LOOK_S)
 
     try:
-        ask(options.controllers, options.secret_file, wait)
+        ask(options.controllers, options.secret_file, wait, tells=True)
     except KeyboardInterrupt:
         sys.stderr.write(f"quorate: nothing was unregistered; to go on: {purpose.command}\n")
         raise

@@ -172,7 +172,7 @@ def _run(plan: MovePlan, purpose: Purpose, options: MoveOptions) -> MoveRun:
     awaited = {(topic, int(number)) for topic, _, number in (one.rpartition("-") for one in plan.in_motion)}
     run = MoveRun(moves, awaited=awaited - moves.keys(), at_once=options.at_once)
     try:
-        ask(options.controllers, options.secret_file, run.carry_out)
+        ask(options.controllers, options.secret_file, run.carry_out, tells=True)
     except KeyboardInterrupt:
         sys.stderr.write(
             f"quorate: {counted(len(run.under_way), 'move')} under way go on by themselves, {len(run.waiting)} were "
