@@ -113,7 +113,7 @@ def move(purpose: Purpose, options: MoveOptions) -> MoveReport:
     """Plan, show, ask, carry out, and look again until nothing is left; what is shown is all but the end.
 
     Raises:
-        typer.BadParameter: a state that cannot be changed is named without --dry-run. typer.Exit: the user says no.
+        typer.BadParameter: a state that cannot be changed is named without --dry-run. Failed: the user says no.
         KeyboardInterrupt: the user has had enough; how to go on has been said.
     """
     if (options.from_path is not None or options.at is not None) and not options.dry_run:
