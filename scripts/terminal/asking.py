@@ -35,7 +35,7 @@ from quorate.scripts.terminal.connecting import (
     shows_certificate,
 )
 from quorate.scripts.terminal.patience import telling_who_is_waited_for
-from quorate.scripts.terminal.programs.documents import note_answer
+from quorate.scripts.terminal.programs.documents import note_answer, note_files
 
 T = TypeVar("T")
 
@@ -162,7 +162,7 @@ def ask(
         from quorate.scripts.terminal.offline import FileAnswers
 
         answer = _run(partial(_put_to, FileAnswers(path, at), question))
-        note_answer(None)
+        note_files()
         return answer
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -32,6 +33,13 @@ class Ended(NamedTuple):
     def cells(self) -> list[list[str]]:
         """Its output by lines and words."""
         return [line.split() for line in self.out.splitlines()]
+
+
+def answered(out: str) -> dict[str, Any]:
+    """The answer in a command's JSON, without what all of them say of themselves."""
+    document: dict[str, Any] = json.loads(out)
+    del document["schema_version"], document["as_of"]
+    return document
 
 
 async def start(url: str, *arguments: str) -> asyncio.subprocess.Process:

@@ -23,11 +23,16 @@ _OFFSET_FIELDS: Final = ("state_offset", "applied_offset")
 class _Answered(NamedTuple):
     #: Exclusive end of what whoever answered knew to be committed; None: nobody said.
     offset: int | None
-    #: ISO 8601, UTC, by this machine's clock.
-    time: str
+    #: ISO 8601, UTC, by this machine's clock; None: of files, which say the same at any time.
+    time: str | None
 
 
 _ANSWERED: ContextVar[_Answered | None] = ContextVar("answered", default=None)
+
+
+def note_files() -> None:
+    """Files were read: nobody has answered."""
+    _ANSWERED.set(_Answered(None, None))
 
 
 def note_answer(offset: int | None) -> None:

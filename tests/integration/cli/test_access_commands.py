@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import terminal
+from tests.integration.commands import answered, terminal
 from tests.integration.http_stage import stage
 
 SHA_256 = "SCRAM-SHA-256"
@@ -26,7 +26,7 @@ async def test_quotas_are_set_shown_and_removed() -> None:
         both = ("user/ana", "client-id/")
         ended = await t.run("quotas", "set", *both, "--quota", "producer_byte_rate=1048576", "--dry-run")
         assert ended.out == "The quotas of user/ana client-id/ can be changed.\n"
-        assert (await t.run("quotas", "list", "--json")).out == '{"entries":[]}\n'
+        assert answered((await t.run("quotas", "list", "--json")).out) == {"entries": []}
         ended = await t.run("quotas", "set", *both, "--quota", "producer_byte_rate=1048576")
         assert ended == (exit_codes.DONE, "The quotas of user/ana client-id/ were changed.\n", "")
         await t.run("quotas", "set", "user/ana", "--quota", "request_percentage=12.5")
@@ -39,10 +39,10 @@ async def test_quotas_are_set_shown_and_removed() -> None:
         assert len((await t.run("quotas", "list", "user", "--strict")).cells) == 2
         assert len((await t.run("quotas", "list", "client-id/")).cells) == 2
         ended = await t.run("quotas", "list", "ip", "--json")
-        assert json.loads(ended.out) == {"entries": []}
+        assert answered(ended.out) == {"entries": []}
         ended = await t.run("quotas", "remove", *both, "--quota", "producer_byte_rate", "--json")
         named = [{"entity_type": "user", "entity_name": "ana"}, {"entity_type": "client-id", "entity_name": None}]
-        assert json.loads(ended.out) == {"entries": [{"error_code": 0, "error_message": None, "entity": named}]}
+        assert answered(ended.out) == {"entries": [{"error_code": 0, "error_message": None, "entity": named}]}
         assert len((await t.run("quotas", "list")).cells) == 2
 
 
@@ -59,7 +59,7 @@ async def test_credentials_are_set_shown_and_removed(tmp_path: Path) -> None:
         assert ended == (exit_codes.DONE, "The SCRAM-SHA-256 credential of ana was set.\n", "")
         arguments = ("--mechanism", "scram-sha-512", "--iterations", "5000", "--password-file", str(file))
         ended = await t.run("users", "set", "bo", *arguments, "--json")
-        assert json.loads(ended.out) == {"results": [{"error_code": 0, "error_message": None, "user": "bo"}]}
+        assert answered(ended.out) == {"results": [{"error_code": 0, "error_message": None, "user": "bo"}]}
         ended = await t.run("users", "list")
         shown = [["USER", "MECHANISM", "ITERATIONS"], ["ana", SHA_256, "4096"], ["bo", "SCRAM-SHA-512", "5000"]]
         assert ended.cells == shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import terminal
+from tests.integration.commands import answered, terminal
 
 
 async def test_labels_are_set_compared_shown_and_removed() -> None:
@@ -14,7 +14,7 @@ async def test_labels_are_set_compared_shown_and_removed() -> None:
         await t.run("topics", "create", "orders", "--partitions", "2", "--replication-factor", "1")
         ended = await t.run("labels", "set", "topic:orders", "acme/schema=7", "acme/note=a b", "--dry-run")
         assert ended == (exit_codes.DONE, "Labels of topic:orders: 2 would be changed.\n", "")
-        assert (await t.run("labels", "list", "--json")).out == '{"labels": []}\n'
+        assert answered((await t.run("labels", "list", "--json")).out) == {"labels": []}
         ended = await t.run("labels", "set", "topic:orders", "acme/schema=7", "acme/note=a\nb")
         assert ended == (exit_codes.DONE, "Labels of topic:orders: 2 changed.\n", "")
         ended = await t.run("labels", "set", "topic:orders", "acme/schema=7")

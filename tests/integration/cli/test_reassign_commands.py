@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import Terminal, end_of, start, terminal
+from tests.integration.commands import Terminal, answered, end_of, start, terminal
 from tests.waiting import eventually
 
 Move = tuple[str, int, list[int]]
@@ -71,7 +71,7 @@ async def test_plan_is_applied_watched_and_rolled_back(user: Terminal, tmp_path:
         exit_codes.DONE, "Reassignment of partition orders-1 is completed.",
     )  # fmt: skip
     assert (await user.run("reassign", "list")).out == "No reassignment is open.\n"
-    assert json.loads((await user.run("reassign", "list", "--json")).out) == {"topics": []}
+    assert answered((await user.run("reassign", "list", "--json")).out) == {"topics": []}
 
     back = tmp_path / "back.json"
     back.write_text(lines[1])
@@ -146,7 +146,7 @@ async def test_leaders_are_elected(user: Terminal, tmp_path: Path) -> None:
     asked = await user.run("elect", "--type", "unclean", "--all")
     assert (asked.code, "say --yes" in asked.said) == (exit_codes.USAGE, True)
     ended = await user.run("elect", "--type", "unclean", "--all", "--yes", "--json")
-    assert (ended.code, json.loads(ended.out)) == (exit_codes.DONE, {"replica_election_results": []})
+    assert (ended.code, answered(ended.out)) == (exit_codes.DONE, {"replica_election_results": []})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from quorate.scripts.cli.__main__ import _COMMANDS, make_app
 WRITES = {
     "acls add", "acls remove", "apply", "bearer-tokens add", "bearer-tokens remove",
     "broker", "brokers decommission", "brokers unregister", "certs init", "certs issue", "certs renew", "certs retire",
-    "configs alter", "configs replace", "controller",
+    "configs alter", "configs replace", "context add", "context remove", "context use", "controller",
     "drill list", "drill run", "elect", "features downgrade", "features upgrade", "format directory", "format settings",
     "labels remove", "labels set", "login", "logout",
     "node cordon-directory", "node fail-directory", "node kill", "node pause", "node resume", "node slow-down",
@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "brokers feed": "who reads now, and how far they are: nobody writes that down",
     "can-stop controller": "no log says how the quorum was",
     "certs show": "files that no log knows of",
+    "context list": "a file beside all logs",
     "history": "all moments, one after the other",
     "incidents": "all moments, one after the other, up to --until",
     "image diff": "each side names its own moment, behind an @",

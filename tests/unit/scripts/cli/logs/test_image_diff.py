@@ -9,10 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from quorate.scripts.cli.logs.image import app
+from quorate.scripts.terminal.programs.failures import Failed
 
 
 def diff(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["diff", *map(str, arguments)], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["diff", *map(str, arguments)])
+    if isinstance(result.exception, Failed):
+        return result.exception.code, result.stdout, str(result.exception)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.stdout, result.stderr
 
 
