@@ -81,12 +81,7 @@ def elect(
         what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")
         confirm(f"elect leaders that may lack records for {what}", yes=yes)
     request = ElectLeadersRequest(election_type=kind, topic_partitions=wanted)
-    topics = [one.topic for one in wanted or ()]
-
-    async def question(client: ControllerClient) -> ElectLeadersResponse:
-        return await asked_about(client, topics, lambda asked: _elect(asked, request))
-
-    reply = ask(controllers, secret_file, question, about=_only(wanted))
+    reply = ask(controllers, secret_file, lambda client: _elect(client, request), about=_only(wanted))
     results = reply.replica_election_results
     report(reply, [_outcome(one.topic, result) for one in results for result in one.partition_results], as_json=as_json)
     if not results and not as_json:
@@ -139,7 +134,8 @@ def _count(wanted: list[ElectionPartitions]) -> int:
 async def _elect(client: ControllerClient, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """The outcomes. That a single partition needs no election is one too, and no refusal of the request."""
     try:
-        return await client.elect_leaders(request)
+        topics = [one.topic for one in request.topic_partitions or ()]
+        return await asked_about(client, topics, lambda asked: asked.elect_leaders(request))
     except ApiError as error:
         if error.code is not ErrorCode.ELECTION_NOT_NEEDED or not request.topic_partitions:
             raise
