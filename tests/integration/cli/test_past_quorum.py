@@ -67,7 +67,8 @@ async def is_told(*places: tuple[str, ...], partitions: int) -> None:
     """The same status from all places, with every field."""
     seen = [await shown("status", *arguments) for arguments in places]
     for one in seen:
-        assert set(one) == {"verdict", "reasons", "voter_count", "reachable_count", "controllers", "status"}
+        fields = {"verdict", "reasons", "voter_count", "reachable_count", "controllers", "status"}
+        assert set(one) == {"schema_version", "as_of"} | fields
         assert (one["verdict"], one["reachable_count"], one["controllers"]) == ("healthy", None, [])
         assert one["status"]["partitions"]["total"] == partitions
         assert [broker["state"] for broker in one["status"]["brokers"]] == ["active"]

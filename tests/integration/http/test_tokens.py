@@ -177,7 +177,7 @@ async def test_commands_make_list_renew_and_end_a_token(tmp_path: Path) -> None:
         ended = await command(url, "renew", *as_bob, "--period-ms", "60000")
         assert (ended.code, ended.out[:18]) == (exit_codes.DONE, "The token ends at ")
         ended = await command(url, "renew", *as_bob, "--json")
-        assert set(json.loads(ended.out)) == {"expiry_timestamp_ms"}
+        assert set(json.loads(ended.out)) == {"schema_version", "as_of", "expiry_timestamp_ms"}
         ended = await command(url, "list", "--owner", "User:bob")
         assert [line.split()[:2] for line in ended.out.splitlines()] == [
             ["TOKEN", "OWNER"],
