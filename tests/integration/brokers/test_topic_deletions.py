@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest, ReplicaAssignment
 from quorate.scripts.terminal import exit_codes
 from tests.integration.broker_stage import playing, stage_with_short_sessions
-from tests.integration.commands import command
+from tests.integration.commands import answered, command
 from tests.integration.http_stage import Bad, Stage, stage
 from tests.waiting import eventually
 
@@ -143,7 +142,7 @@ async def test_command_shows_what_is_left() -> None:
             ["t", "1", "ineligible", "1", "0", *["the", "log", "directory,", "which", "failed"]],
             ["t", "2", "started", "1", "0", "-"],
         ]
-        as_json = json.loads((await command(url, "topics", "deletions", "--json")).out)
+        as_json = answered((await command(url, "topics", "deletions", "--json")).out)
         assert as_json == (await s.ask(1, "GET", DELETIONS))[1]
         for broker in (1, 2):
             await s.ask(1, "POST", HEARTBEAT, heartbeat(s, broker, epochs[broker]))
