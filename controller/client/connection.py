@@ -236,8 +236,8 @@ class Answer:
                 return reply.model_validate(unpack(self.data))
             return reply.model_validate_json(self.data)
         except (ValidationError, QuorateError) as error:
-            is_stranger = self.url and headers.NODE not in self.headers
-            suspicion = f"; {self.url} does not look like a Quorate controller" if is_stranger else ""
+            is_known = not self.url or headers.NODE in self.headers
+            suspicion = "" if is_known else f"; {self.url} does not look like a Quorate controller"
             raise NoAnswer(f"the answer is no {reply.__name__}: {_problem(error)}{suspicion}") from error
 
 
@@ -276,9 +276,7 @@ class Authorizing(Protocol):
 
 
 def is_silence(error: NotSent) -> bool:
-    """Whether nothing takes a connection there. Else somebody does, who speaks something else, or whom this client does
-    not trust, or who does not trust this client.
-    """
+    """Whether nothing takes a connection there; else somebody does, who is no controller or where TLS is at fault."""
     return not isinstance(error, (NotAController, Untrusted))
 
 
