@@ -12,7 +12,7 @@ from aiohttp import web
 
 from quorate.scripts.terminal import exit_codes
 from tests.integration.broker_stage import playing
-from tests.integration.commands import alone
+from tests.integration.commands import Ended, alone
 from tests.integration.http_servers import server
 from tests.integration.http_stage import stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
@@ -23,10 +23,17 @@ AT_ONCE_S = 2.0
 
 async def list_topics(address: str) -> str:
     """What the command says, at once, of an address where nobody is."""
+    ended = await refused_at_once(address)
+    assert ended.out == ""
+    return ended.said
+
+
+async def refused_at_once(address: str) -> Ended:
+    """How the command ends; a server of this process may log what it thinks of it on standard output."""
     async with asyncio.timeout(AT_ONCE_S):
         ended = await alone("topics", "list", "--controllers", address)
-    assert (ended.code, ended.out) == (exit_codes.UNREACHABLE, "")
-    return ended.said
+    assert ended.code == exit_codes.UNREACHABLE
+    return ended
 
 
 @asynccontextmanager
@@ -146,6 +153,6 @@ async def test_tls_against_plain_http_and_certificates_of_others_are_told_at_onc
     foreign = server_context(issued(authority("foreign"), "127.0.0.1"))
     client = client_context([ours])
     async with stage(1, tls=SpokenTls(lambda: foreign, lambda: client)) as on:
-        assert "its certificate is not to be trusted" in await list_topics(on.urls[0])
+        assert "its certificate is not to be trusted" in (await refused_at_once(on.urls[0])).said
         plain = on.urls[0].replace("https", "http")
-        assert "TLS is spoken on this port: ask it with https://, not http://" in await list_topics(plain)
+        assert "TLS is spoken on this port: ask it with https://, not http://" in (await refused_at_once(plain)).said
