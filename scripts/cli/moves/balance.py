@@ -15,7 +15,7 @@ from quorate.scripts.cli.moves.running import (
     move,
 )
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
-from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 
 
@@ -24,6 +24,7 @@ def balance(
     include_fenced: IncludeFenced = False,
     exclude: Exclude = None,
     dry_run: DryRun = False,
+    plan_to: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
@@ -40,7 +41,7 @@ def balance(
 
     Example: quorate cluster balance --dry-run
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
+    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file, plan_to)
     left_out = excluded(exclude)
 
     async def plan(client: ControllerClient) -> MovePlan:

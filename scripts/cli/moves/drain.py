@@ -26,7 +26,7 @@ from quorate.scripts.cli.moves.running import (
 )
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import show
@@ -45,6 +45,7 @@ def drain(
     include_fenced: IncludeFenced = False,
     exclude: Exclude = None,
     dry_run: DryRun = False,
+    plan_to: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
@@ -61,7 +62,7 @@ def drain(
 
     Example: quorate brokers drain 13 --dry-run
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
+    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file, plan_to)
     purpose = _purpose("drain", ids, excluded(exclude), include_fenced=include_fenced)
     end(move(purpose, options), purpose, options)
 

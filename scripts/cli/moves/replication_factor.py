@@ -21,7 +21,7 @@ from quorate.scripts.cli.moves.running import (
 )
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
 from quorate.scripts.cli.topics.reassignment_steps import NotNow
-from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, sendable
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, sendable
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 
 
@@ -41,6 +41,7 @@ def set_replication_factor(
     include_fenced: IncludeFenced = False,
     exclude: Exclude = None,
     dry_run: DryRun = False,
+    plan_to: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
@@ -57,7 +58,7 @@ def set_replication_factor(
 
     Example: quorate topics set-replication-factor orders 3
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file)
+    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file, plan_to)
     left_out = excluded(exclude)
 
     async def plan(client: ControllerClient) -> MovePlan:

@@ -11,10 +11,12 @@ from typing import Annotated, Final
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import MovePlan, plan_lines
-from quorate.scripts.cli.moves.waves import MoveRun
+from quorate.scripts.cli.moves.waves import MoveRun, reassignment_request
+from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import broker_ids, confirm
 from quorate.scripts.terminal.asking import ask
@@ -79,6 +81,8 @@ class MoveOptions:
     at: str | None
     controllers: str | None
     secret_file: Path | None
+    #: Where the plan is written, instead of being carried out; None: it is.
+    plan_to: Path | None = None
 
 
 class RefusedMove(BaseModel):
@@ -122,11 +126,26 @@ def move(purpose: Purpose, options: MoveOptions) -> MoveReport:
     if not options.as_json and (plan.moves or plan.in_motion):
         with reader_may_leave():
             sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan))
-    if options.dry_run:
+    if options.plan_to is not None:
+        _write_down(options.plan_to, plan, purpose, options)
+    if options.dry_run or options.plan_to is not None:
         return MoveReport(plan=plan)
     if plan.moves:
         confirm(f"{purpose.order}: {counted(len(plan.moves), 'partition')} to change", yes=options.yes)
     return _carried_out(plan, purpose, options)
+
+
+def _write_down(file: Path, plan: MovePlan, purpose: Purpose, options: MoveOptions) -> None:
+    """Write the moves as a plan in waves: `--at-once` of them each, one after the other."""
+    if not plan.moves:
+        raise NothingToPlan(purpose.done)
+    waves = (plan.moves[first : first + options.at_once] for first in range(0, len(plan.moves), options.at_once))
+    changes = [
+        PlannedChange(alter_partition_reassignments=reassignment_request({move.name: move.after for move in wave}))
+        for wave in waves
+    ]
+    made_by = " ".join(purpose.command.split()[1:3])
+    write_plan(file, made_by, changes, options.controllers, options.secret_file, waits=True)
 
 
 def end(report: MoveReport, purpose: Purpose, options: MoveOptions) -> None:

@@ -157,10 +157,15 @@ class PlanRun:
         try:
             last = len(self._plan.steps) - 1
             for number, (step, stands) in enumerate(zip(self._plan.steps, self._found, strict=True)):
-                self._make(number, step, stands)
-                moves = moves_of(step)
-                if moves is not None and stands.kind != "done" and (wait or (step.waits and number < last)):
-                    self._wait(moves, if_interrupted)
+                moves = None if stands.kind == "done" else moves_of(step)
+                try:
+                    self._make(number, step, stands)
+                    if moves is not None and (wait or (step.waits and number < last)):
+                        self._wait(moves)
+                except KeyboardInterrupt:
+                    if moves is not None:
+                        self._end_waiting(moves, if_interrupted)
+                    raise
         finally:
             # Also when an outcome is unknown: what was reached is needed most then.
             if self._as_json:
@@ -198,12 +203,8 @@ class PlanRun:
         """More of the step that was reached last."""
         self._applied[-1] = self._applied[-1].model_copy(update=more)
 
-    def _wait(self, moves: ReassignmentFile, if_interrupted: IfInterrupted) -> None:
-        try:
-            moved = ask(*self._whom, lambda client: watch_moves(client, moves))
-        except KeyboardInterrupt:
-            self._end_waiting(moves, if_interrupted)
-            raise
+    def _wait(self, moves: ReassignmentFile) -> None:
+        moved = ask(*self._whom, lambda client: watch_moves(client, moves))
         self._know(moved=moved)
         missed = [one for one in moved.partitions if one.status != "complete"]
         sys.stderr.writelines(f"quorate: {one.sentence}\n" for one in missed)
@@ -215,7 +216,7 @@ class PlanRun:
             sys.stderr.write("quorate: the moves go on; the same `quorate apply` goes on with the plan, too\n")
             return
         count = ask(*self._whom, lambda client: _cancel_open(client, moves))
-        sys.stderr.write(f"quorate: {counted(count, 'move')} that were not over were taken back\n")
+        sys.stderr.write(f"quorate: moves that were not over, and were taken back: {count}\n")
 
 
 async def _standing_now(client: ControllerClient, step: PlanStep) -> StepStanding:

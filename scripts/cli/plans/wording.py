@@ -26,6 +26,8 @@ from quorate.controller.protocol.scram import AlterUserScramCredentialsRequest
 from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.terminal.output import counted, format_time
 
+#: Of a step so many lines are shown: a plan may move ten thousand partitions.
+_SHOWN_MAX: Final = 100
 _Facts = Mapping[str, Mapping[str, FactValue]]
 
 
@@ -36,7 +38,10 @@ def plan_lines(plan: ChangePlan) -> Iterator[str]:
     for number, step in enumerate(plan.steps, 1):
         if len(plan.steps) > 1:
             yield f"{number}. {counted(len(step_lines(step)), 'change')}" + (", then waits" if step.waits else "")
-        yield from (f"  {line}" for line in step_lines(step))
+        lines = step_lines(step)
+        yield from (f"  {line}" for line in lines[:_SHOWN_MAX])
+        if len(lines) > _SHOWN_MAX:
+            yield f"  and {len(lines) - _SHOWN_MAX} more, which the file names"
     yield from _waiting(plan)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import pytest
 
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.image_digest import ImageDigest, digest_image
-from tests.integration.commands import Ended, Terminal, terminal
+from tests.integration.commands import Ended, Terminal, end_of, start, terminal
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -239,3 +242,70 @@ async def test_files_that_are_no_plans_are_refused_with_the_rule(user: Terminal,
     unasked = await user.run("apply", str(file))
     assert (unasked.code, "to make 1 change, say --yes" in unasked.err) == (exit_codes.USAGE, True)
     assert await topic(user, "orders")
+
+
+async def catch_up(user: Terminal, number: int) -> None:
+    """The leader of a partition of orders says that all its replicas are in sync."""
+    reply = await topic(user, "orders")
+    found = reply["partitions"][number]
+    data = {
+        "partition_index": number,
+        "leader_epoch": found["leader_epoch"],
+        "partition_epoch": found["partition_epoch"],
+        "new_isr_with_epochs": [{"broker_id": broker} for broker in found["replica_nodes"]],
+    }
+    leader = found["leader_id"]
+    request = {
+        "broker_id": leader,
+        "broker_epoch": user.epochs[leader],
+        "topics": [{"topic_id": reply["topic_id"], "partitions": [data]}],
+    }
+    status, _, _ = await user.stage.ask(1, "POST", "/v1/broker-rpc/alter-partition", request)
+    assert status == 200
+
+
+async def moving(user: Terminal) -> list[str]:
+    """The partitions that are on their way."""
+    _, reply, _ = await user.stage.ask(1, "GET", "/v1/partition-reassignments")
+    return [f"{one['name']}-{each['partition_index']}" for one in reply["topics"] for each in one["partitions"]]
+
+
+async def test_waves_of_a_drain_follow_each_other_and_ctrl_c_leaves_them_or_takes_them_back(
+    user: Terminal, tmp_path: Path
+) -> None:
+    """Each wave is one move: the second begins when the first is over, and nobody asks twice for what goes on."""
+    file = tmp_path / "plan.json"
+    await planned(user, file, "brokers", "drain", "12", "--at-once", "1")
+    steps = json.loads(file.read_text())["steps"]
+    assert [step["waits"] for step in steps] == [True, True]
+    first, second = (step["change"]["alter_partition_reassignments"]["topics"] for step in steps)
+    one, other = (f"orders-{wave[0]['partitions'][0]['partition_index']}" for wave in (first, second))
+
+    async def is_first_open() -> bool:
+        await user.beat()
+        return await moving(user) == [one]
+
+    async def is_second_open() -> bool:
+        await user.beat()
+        return await moving(user) == [other]
+
+    async def interrupted(*arguments: str, when: Callable[[], Awaitable[bool]]) -> Ended:
+        process = await start(user.stage.urls[1], "apply", str(file), "--yes", *arguments)
+        await eventually(when, "the move is open")
+        process.send_signal(signal.SIGINT)
+        return await end_of(process)
+
+    taken = await interrupted("--if-interrupted", "cancel", when=is_first_open)
+    assert (taken.code, await moving(user)) == (exit_codes.INTERRUPTED, []), taken
+    assert "moves that were not over, and were taken back: 1\n" in taken.err
+    left = await interrupted(when=is_first_open)
+    assert (left.code, await moving(user)) == (exit_codes.INTERRUPTED, [one]), left
+    assert "the moves go on; the same `quorate apply` goes on with the plan, too" in left.err
+    async with asyncio.TaskGroup() as group:
+        going_on = group.create_task(user.run("apply", str(file), "--yes", "--json"))
+        await catch_up(user, int(one.rpartition("-")[2]))
+        await eventually(is_second_open, "the second wave has begun")
+    steps = json.loads(going_on.result().out)["steps"]
+    assert [step["outcome"] for step in steps] == ["earlier", "done"]
+    partitions = (await topic(user, "orders"))["partitions"]
+    assert 12 not in partitions[int(one.rpartition("-")[2])]["replica_nodes"]
