@@ -1,7 +1,8 @@
 """Writes down what may come in any number: into two files of its own, and into the process's log.
 
 Whoever floods a controller with requests fills neither disk nor memory: those of one kind are counted together, kinds
-are bounded, and lines have a rate; what has no line is counted in one that says so.
+are bounded, and lines have a rate; what has no line is counted in one that says so. Strangers have half of both, and
+wait for the rest: their flood leaves the lines of those who are known.
 """
 
 from __future__ import annotations
@@ -58,8 +59,11 @@ class CountedLines(Generic[_Kind, _Line]):
         self._counting = threading.Lock()
         #: Kind -> its line so far.
         self._waiting: dict[_Kind, _Line] = {}
+        #: The same of strangers, who wait while they have used up their half of the lines.
+        self._of_strangers: dict[_Kind, _Line] = {}
         #: What had no room among the kinds, or no line.
         self._uncounted = 0
+        self._uncounted_strangers = 0
         self._may_write = LINES_BURST
         self._written_at = time.monotonic()
         #: Digest of the line written last; None: to be read from the files.
@@ -68,14 +72,17 @@ class CountedLines(Generic[_Kind, _Line]):
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{files.current}-log", daemon=True)
 
-    def count(self, kind: _Kind, count: int, line: Callable[[int], _Line]) -> None:
+    def count(self, kind: _Kind, count: int, line: Callable[[int], _Line], *, is_strangers: bool = False) -> None:
         """So many of one kind. ``line``: makes its line, by the time of the first in milliseconds since 1970."""
         with self._counting:
-            begun = self._waiting.get(kind)
+            waiting, most = (self._of_strangers, KINDS_MAX // 2) if is_strangers else (self._waiting, KINDS_MAX)
+            begun = waiting.get(kind)
             if begun is not None:
-                self._waiting[kind] = begun._replace(times=begun.times + count)
-            elif len(self._waiting) < KINDS_MAX:
-                self._waiting[kind] = line(round(time.time() * 1000))
+                waiting[kind] = begun._replace(times=begun.times + count)
+            elif len(waiting) < most:
+                waiting[kind] = line(round(time.time() * 1000))
+            elif is_strangers:
+                self._uncounted_strangers += count
             else:
                 self._uncounted += count
 
@@ -102,19 +109,26 @@ class CountedLines(Generic[_Kind, _Line]):
         with self._writing:
             self._may_write = min(LINES_BURST, self._may_write + (now - self._written_at) * LINES_PER_SECOND)
             self._written_at = now
-            if not (self._waiting or self._uncounted) or self._may_write < 1:
+            if self._may_write < 1:
                 return
             with self._counting:
-                waited, self._waiting = self._waiting, {}
+                taken, self._waiting = list(self._waiting.values()), {}
+                lines = taken[: max(0, int(self._may_write) - 1)]
+                left_out = taken[len(lines) :]
+                room = int(self._may_write - len(lines) - LINES_BURST / 2) - 1
+                if room >= 0:
+                    strange, self._of_strangers = list(self._of_strangers.values()), {}
+                    lines += strange[:room]
+                    left_out += strange[room:]
+                    self._uncounted, self._uncounted_strangers = self._uncounted + self._uncounted_strangers, 0
                 uncounted, self._uncounted = self._uncounted, 0
-            taken = list(waited.values())
-            lines = taken[: max(0, int(self._may_write) - 1)]
-            uncounted += sum(line.times for line in taken[len(lines) :])
+            uncounted += sum(line.times for line in left_out)
             if uncounted:
-                time_ms = taken[0].time_ms if taken else round(time.time() * 1000)
+                time_ms = left_out[0].time_ms if left_out else round(time.time() * 1000)
                 lines.append(self._line_of_uncounted(time_ms, uncounted))
             self._may_write -= len(lines)
-            self._keep(lines)
+            if lines:
+                self._keep(lines)
 
     def _keep(self, lines: list[_Line]) -> None:
         said, lost = self._events

@@ -9,6 +9,8 @@ from quorate.controller.logs.counted_lines import CountedLines
 from quorate.metadata_log.audit.refusal_lines import REFUSED_FILES, Refusal, RefusalLine, read_refusals
 
 MESSAGE_CHARS_MAX: Final = 300
+#: Proofs of those who have shown nothing, or nothing good.
+_STRANGERS: Final = (None, "anonymous")
 
 
 class RefusalLog(CountedLines[Refusal, RefusalLine]):
@@ -26,7 +28,7 @@ class RefusalLog(CountedLines[Refusal, RefusalLine]):
             said = message[:MESSAGE_CHARS_MAX]
             return RefusalLine(time_ms, count, request, principal, address, request_id, error, said, proof)
 
-        self.count(refusal, count, line)
+        self.count(refusal, count, line, is_strangers=proof in _STRANGERS)
 
     def newest(self, lines_max: int) -> list[RefusalLine]:
         """The newest lines, oldest first, what waits among them. Blocks.

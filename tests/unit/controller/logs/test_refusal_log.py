@@ -86,6 +86,23 @@ def test_flood_has_a_rate_and_every_refusal_is_counted(tmp_path: Path) -> None:
     assert sum(line.times for line in lines) + waiting == 1_200 * 200
 
 
+def test_flood_of_strangers_leaves_the_lines_of_those_who_are_known(tmp_path: Path) -> None:
+    log = RefusalLog(tmp_path)
+    start = log._written_at
+    for half_second in range(1_200):
+        for number in range(KINDS_MAX):
+            asked = ANA._replace(principal=None, address=f"10.0.{half_second}.{number}", proof=None)
+            log.note(asked, "r", "nobody has this token")
+        if half_second % 20 == 0:
+            kinds(log, 1, first=half_second)
+        log.write(start + half_second / 2)
+    lines = read_refusals(tmp_path, 10**6)
+    assert [line.principal for line in lines if line.principal] == [f"User:{number}" for number in range(0, 1_200, 20)]
+    assert len(lines) <= LINES_BURST + 1 + 600 * LINES_PER_SECOND
+    waiting = sum(line.times for line in log._of_strangers.values()) + log._uncounted_strangers
+    assert sum(line.times for line in lines) + waiting == 1_200 * KINDS_MAX + 60
+
+
 def test_two_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counted_lines, "FILE_BYTES", 500)
     log = RefusalLog(tmp_path)
