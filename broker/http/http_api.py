@@ -35,7 +35,7 @@ from quorate.broker.http.replies import (
     RehearsalPace,
     TopicPageParameters,
 )
-from quorate.broker.http.requests import body_of, check_form, claims_of, from_json, parameters_of
+from quorate.broker.http.requests import body_of, check_form, from_json, parameters_of
 from quorate.broker.http.views import (
     broker_reply,
     directories_reply,
@@ -64,6 +64,7 @@ from quorate.controller.connections.framework_handler import FrameworkHandler
 from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.identity.claims import NoAccess, RequestClaims
+from quorate.controller.identity.other_ends import claims_of
 from quorate.controller.identity.wrong_tokens import WrongTokens
 from quorate.controller.permissions.permission import Open, Permission
 from quorate.controller.permissions.rights import Rights

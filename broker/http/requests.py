@@ -1,4 +1,4 @@
-"""Requests to a broker process as they come: who makes them, and what they ask for, or what is wrong with them."""
+"""Requests to a broker process as they come: what they ask for, or what is wrong with them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,11 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from quorate.broker.replicas.messages import FRAME_BYTES_MAX
-from quorate.controller.identity.claims import RequestClaims
-from quorate.controller.identity.other_ends import fields_of, sender_of
 from quorate.metadata_log.errors import ApiError, ErrorCode
 
 _READ_BYTES: Final = 65_536
 
 P = TypeVar("P", bound=BaseModel)
-
-
-def claims_of(request: web.Request) -> RequestClaims:
-    """Its head, as far as it is about its sender.
-
-    Raises:
-        HttpRefusal: 400, it says something of him twice.
-    """
-    end = sender_of(request)
-    return RequestClaims(request.method, request.path_qs, end.address, fields_of(request), end.certificate)
 
 
 def check_form(request: web.Request, content_type: str) -> None:

@@ -19,7 +19,7 @@ from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
-from quorate.controller.http.callers import CALLER, STANDING, claims_of, may_describe, origin_of
+from quorate.controller.http.callers import CALLER, STANDING, may_describe, origin_of
 from quorate.controller.http.dispatch import (
     BODIES_KEY,
     LINE_KEY,
@@ -37,7 +37,7 @@ from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
 from quorate.controller.http.routing import Route
 from quorate.controller.identity.claims import NoAccess
-from quorate.controller.identity.other_ends import address_of, sender_of
+from quorate.controller.identity.other_ends import address_of, claims_of, sender_of
 from quorate.controller.identity.seals import SCHEME
 from quorate.controller.identity.wrong_tokens import WrongTokens
 from quorate.controller.logs.refusals import asked_by

@@ -5,13 +5,9 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Final
 
-from aiohttp import web
-
 from quorate.controller.decisions.origin import Grounds, Origin
 from quorate.controller.http.ports import Node
-from quorate.controller.identity.claims import RequestClaims
 from quorate.controller.identity.identity import Caller
-from quorate.controller.identity.other_ends import fields_of, sender_of
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.standing import StandingRight
 from quorate.metadata_log.errors import ApiError
@@ -21,16 +17,6 @@ CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller", default=None)
 
 #: The same caller's right, for an answer that takes its time.
 STANDING: Final[ContextVar[StandingRight]] = ContextVar("standing")
-
-
-def claims_of(request: web.Request) -> RequestClaims:
-    """The request's account of who makes it.
-
-    Raises:
-        HttpRefusal: 400, it says something of it twice.
-    """
-    end = sender_of(request)
-    return RequestClaims(request.method, request.raw_path, end.address, fields_of(request), end.certificate, end.uid)
 
 
 def rights_here(node: Node) -> Rights:

@@ -18,6 +18,7 @@ from aiohttp import web
 from quorate.controller.api import headers
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.tls_entrance import certificate_of, peer_certificate
+from quorate.controller.identity.claims import RequestClaims
 
 #: Where whoever asks through a Unix socket asks from.
 LOCAL_ADDRESS: Final = "127.0.0.1"
@@ -61,12 +62,18 @@ def sender_of(request: web.Request) -> OtherEnd:
     return OtherEnd(address_of(request), peer_certificate(request))
 
 
-def fields_of(request: web.Request) -> Mapping[str, str]:
-    """The headers of a request, by their names in any case.
+def claims_of(request: web.Request) -> RequestClaims:
+    """A request's account of who makes it.
 
     Raises:
-        HttpRefusal: 400, one that says who asks is there more than once.
+        HttpRefusal: 400, a header that says who asks is there more than once.
     """
+    end, fields = sender_of(request), _fields_of(request)
+    return RequestClaims(request.method, request.raw_path, end.address, fields, end.certificate, end.uid)
+
+
+def _fields_of(request: web.Request) -> Mapping[str, str]:
+    """The headers, by their names in any case."""
     for name in _ONCE:
         if len(request.headers.getall(name, ())) > 1:
             raise HttpRefusal(400, f"header {name} was given more than once: it says who asks, send one")
