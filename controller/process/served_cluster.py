@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from quorate.controller.process.disk_findings import DiskFindings
 from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.records.records import VersionedRecord
+from quorate.quorum.host import QuorumStatus
 from quorate.quorum.node import QuorumNode
 from quorate.quorum.storage.storage import NodeStorage
 
@@ -59,6 +60,23 @@ class NodeFaults(FaultHandler, Protocol):
         """A checkpoint was found damaged, and set aside."""
 
 
+def voters_seen(status: QuorumStatus, silence: Callable[[int], float | None]) -> dict[int, VoterView]:
+    """The other voters, by id, as a node knows of them. ``silence``: as ``RunningQuorum.silence``."""
+    return {
+        peer.node_id: VoterView(
+            peer.node_id,
+            is_connected=peer.is_connected,
+            is_voting=peer.is_voter,
+            durable_end=peer.acknowledged_end,
+            last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
+            caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
+            waits_for=peer.waits_for,
+            silent_ms=None if (silent_s := silence(peer.node_id)) is None else silent_s * 1000,
+        )
+        for peer in status.peers
+    }
+
+
 class ServedCluster:
     """``controller.http.ports.Cluster``."""
 
@@ -89,19 +107,7 @@ class ServedCluster:
     def quorum(self) -> QuorumView:
         """As of now."""
         status = self._runtime.node.status()
-        voters = {
-            peer.node_id: VoterView(
-                peer.node_id,
-                is_connected=peer.is_connected,
-                is_voting=peer.is_voter,
-                durable_end=peer.acknowledged_end,
-                last_contact_ms_ago=None if peer.last_contact_age is None else peer.last_contact_age * 1000,
-                caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
-                waits_for=peer.waits_for,
-                silent_ms=None if (silence := self._runtime.silence(peer.node_id)) is None else silence * 1000,
-            )
-            for peer in status.peers
-        }
+        voters = voters_seen(status, self._runtime.silence)
         # The last leader known is no active controller once nothing connects this node with it.
         leader = None if status.leader_id is None else voters.get(status.leader_id)
         return QuorumView(
