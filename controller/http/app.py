@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -24,6 +25,7 @@ from quorate.controller.http.dispatch import (
     BODIES_KEY,
     LINE_KEY,
     NODE_KEY,
+    READ_KEY,
     REQUEST_ID,
     SESSION_KEY,
     TURNS_KEY,
@@ -69,7 +71,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     app[DOCUMENT_KEY] = Document(routes)
     app[_WRONG_TOKENS_KEY] = WrongTokens(node.controller.scheduler.monotonic_ms)
     app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))
-    app.on_response_prepare.append(_add_headers)
+    app.on_response_prepare.extend((_add_headers, _note_read))
     app.cleanup_ctx.append(_session)
     for route in routes:
         for method in (route.method, "HEAD") if route.takes_head else (route.method,):
@@ -105,6 +107,13 @@ async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None
     for name, value in (*said, *asked_for):
         answer.headers.setdefault(name, value)
     answer.headers.popall("Server", None)  # the framework's version is nobody's business
+
+
+async def _note_read(request: web.Request, answer: web.StreamResponse) -> None:
+    """Write a read down that is answered and not refused, a stream at its begin: nobody knows when it will end."""
+    route, caller = request.get(READ_KEY), CALLER.get()
+    if route is not None and caller is not None and answer.status < HTTPStatus.BAD_REQUEST:
+        request.app[NODE_KEY].reads.note(route.method, route.path, origin_of(caller, REQUEST_ID.get()))
 
 
 @web.middleware

@@ -47,6 +47,9 @@ LINE_KEY: Final = web.AppKey("line", ForwardLine)
 BODIES_KEY: Final = web.AppKey("bodies", Bodies)
 TURNS_KEY: Final = web.AppKey("turns", BodyTurns)
 
+#: The read that a request makes, which is written down when its answer begins.
+READ_KEY: Final = web.RequestKey("read", Route)
+
 #: What a handler may take beyond the client's time before it is given up: its own deadlines should come first.
 _GRACE_MS: Final = 500.0
 #: A view of the cluster is wanted at once: an active controller that does not answer by then is not waited for.
@@ -92,7 +95,7 @@ def make_handler(route: Route) -> _Handler:
             reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
             if not route.is_write:  # it may have waited; what is written is told
                 STANDING.get().check(partial(route.permission.check, body=model))
-                _note_read(route, node)
+                request[READ_KEY] = route
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())
@@ -105,15 +108,9 @@ def make_handler(route: Route) -> _Handler:
 async def _answer_raw(route: Route, node: Node, parameters: BaseModel, request: web.Request) -> web.StreamResponse:
     if not isinstance(route.permission, Open):
         route.permission.check(rights_here(node), None)
-        _note_read(route, node)
+        request[READ_KEY] = route
     answer: web.StreamResponse = await route.handler(node, parameters, request)
     return answer
-
-
-def _note_read(route: Route, node: Node) -> None:
-    caller = CALLER.get()
-    if caller is not None:
-        node.reads.note(route.method, route.path, origin_of(caller, REQUEST_ID.get()))
 
 
 async def _decode(route: Route, request: web.Request, body: bytes, media: str, owner: str | None) -> BaseModel:

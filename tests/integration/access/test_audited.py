@@ -105,9 +105,15 @@ async def test_reads_that_are_answered_are_written_down_where_they_are_wanted(tm
         await g.ask("User:gateway", "GET", "/v1/topics", more={PRINCIPAL: "User:ben"})
         await g.ask("User:ben", "GET", "/v1/status")
         await g.ask("User:root", "POST", "/v1/topics/partitions", grown(2))
-        for path in ("/livez", "/v1/metadata/batches?offset=0"):
-            async with g.plain.get(g.stage.members[1].url + path, headers=bearer("User:root")) as answer:
-                assert answer.status == 200
+        feed = "/v1/metadata/batches"
+        for path, who, status in (
+            ("/livez", "User:root", 200),
+            (f"{feed}?offset=0", "User:root", 200),
+            (f"{feed}?offset=0&broker_id=12", "Broker:11", 403),
+            ("/v1/metadata/checkpoint?end_offset=9&epoch=9", "User:root", 404),
+        ):
+            async with g.plain.get(g.stage.members[1].url + path, headers=bearer(who)) as answer:
+                assert answer.status == status, await answer.text()
         log.flush()
         assert [line[2:7] for line in read_reads(tmp_path, 10)] == [
             ("GET /v1/users", "User:root", "127.0.0.1", "token", ""),
