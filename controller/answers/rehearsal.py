@@ -98,10 +98,14 @@ class Rehearsal:
     def stop(self, broker_id: int) -> None:
         """Shut a broker down in order: it says so, is relieved of what it leads, and leaves.
 
+        One that is fenced already leads nothing, and is silent.
+
         Raises:
             ApiError: BROKER_ID_NOT_REGISTERED.
         """
         broker = self.broker(broker_id)
+        if broker.is_fenced:
+            return
         # Without sessions nobody is waited for: whoever stays will have applied what this one's shutdown wrote.
         heartbeats = self._heartbeats(starts_sessions=False)
         for _ in range(_HEARTBEATS_TO_STOP):

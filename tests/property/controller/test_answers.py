@@ -187,7 +187,7 @@ async def _happened(real: RealController, step: WhatIfStep) -> None:
     meant = [*step.brokers, *(one.id for one in brokers if one.rack in step.racks)]
     match step.event:
         case "stop":
-            await real.stop([one for one in meant if not real.image.cluster.brokers[one].is_fenced])
+            await real.stop(meant)
         case "crash":
             await real.crash(meant)
         case "start":

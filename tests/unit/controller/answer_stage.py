@@ -158,8 +158,13 @@ class RealController:
         return Elected(sum(counts.elections.values()), unclean, eligible, counts.last_known_elections)
 
     async def stop(self, broker_ids: Sequence[int]) -> None:
-        """Each asks to be shut down until it is let go; the others speak, too, so that they have applied it."""
+        """Each asks to be shut down until it is let go; the others speak, too, so that they have applied it.
+
+        One that is fenced is down already, and says nothing.
+        """
         for broker in broker_ids:
+            if self.image.cluster.brokers[broker].is_fenced:
+                continue
             while not (await self._say(broker, want_shut_down=True)).should_shut_down:
                 for other in self._speaking():
                     if other != broker:
@@ -206,31 +211,38 @@ class RealController:
         return [partition.error_code for topic in reply.responses for partition in topic.partitions]
 
     async def catch_up(self) -> None:
-        """Each leader asks for every replica whose broker runs and has its directory, one partition after the other."""
-        for topic in sorted(self.image.topics.by_id.values(), key=lambda one: one.name):
-            for number, partition in list(self.image.partitions.partitions_of(topic.id)):
-                isr = [*partition.isr, *(one for one in self._able(partition) if one not in partition.isr)]
-                if partition.has_leader and (isr != [*partition.isr] or partition.leader_recovery_state):
-                    await self._alter(topic.id, number, partition, isr)
+        """Leader after leader asks for every replica whose broker runs and has its directory, in one request."""
+        for leader in sorted(self.image.cluster.brokers):
+            topics = []
+            for topic in self.image.topics.by_id.values():
+                asked = [
+                    self._asked(number, partition, isr)
+                    for number, partition in self.image.partitions.partitions_of(topic.id)
+                    if partition.leader == leader
+                    and ((isr := self._grown(partition)) != [*partition.isr] or partition.leader_recovery_state)
+                ]
+                if asked:
+                    topics.append(AlterPartitionTopic(topic_id=topic.id, partitions=asked))
+            epoch = self.image.cluster.brokers[leader].epoch
+            request = AlterPartitionRequest(broker_id=leader, broker_epoch=epoch, topics=topics)
+            if topics:
+                await self._answered(self._operations.alter_partition(request, 1_000.0))
+
+    def _grown(self, partition: Partition) -> list[int]:
+        return [*partition.isr, *(one for one in self._able(partition) if one not in partition.isr)]
 
     def _able(self, partition: Partition) -> list[int]:
         brokers = self.image.cluster.brokers
         places = zip(partition.replicas, partition.directories, strict=True)
         return [one for one, directory in places if brokers[one].is_active and brokers[one].has_online(directory)]
 
-    async def _alter(self, topic_id: bytes, number: int, partition: Partition, isr: list[int]) -> None:
-        asked = AlterPartitionData(
+    def _asked(self, number: int, partition: Partition, isr: list[int]) -> AlterPartitionData:
+        return AlterPartitionData(
             partition_index=number,
             leader_epoch=partition.leader_epoch,
             partition_epoch=partition.partition_epoch,
             new_isr_with_epochs=[BrokerState(broker_id=one) for one in isr],
         )
-        request = AlterPartitionRequest(
-            broker_id=partition.leader,
-            broker_epoch=self.image.cluster.brokers[partition.leader].epoch,
-            topics=[AlterPartitionTopic(topic_id=topic_id, partitions=[asked])],
-        )
-        await self._answered(self._operations.alter_partition(request, 1_000.0))
 
     def _speaking(self) -> list[int]:
         return [broker.id for broker in self.image.cluster.brokers.values() if not broker.is_fenced]
