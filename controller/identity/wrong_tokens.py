@@ -25,9 +25,8 @@ class WrongTokens:
         is_token = authorization.partition(" ")[0].lower() == "bearer"
         if not is_token or refusal.status != HTTPStatus.UNAUTHORIZED:
             return refusal
-        is_over = self._failures.is_over(address)
-        self._failures.note(address)
-        if not is_over:
+        if not self._failures.is_over(address):
+            self._failures.note(address)
             return refusal
         message = f"{refusal.message}; {FAILURES_MAX} wrong ones came from {address}: one more each "
         details = {THROTTLE_TIME_MS: int(FORGOTTEN_MS)}

@@ -29,6 +29,10 @@ def check_creation(rights: Rights, request: CreateDelegationTokenRequest) -> Non
         ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, DELEGATION_TOKEN_AUTHORIZATION_FAILED, INVALID_PRINCIPAL_TYPE.
     """
     check_not_by_token(rights)
+    if rights.caller.identity.node is not None:
+        # Known by a token it would be a user: what ACLs give to everybody would be its own, and no node has that.
+        message = f"{rights.caller.principal} is not a user: nodes of the cluster have no delegation tokens."
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, message)
     owner = token_owner(request, rights.caller.principal)
     if owner != rights.caller.principal and not rights.may("CREATE_TOKENS", "USER", owner):
         message = f"{rights.caller.principal} needs CREATE_TOKENS on the user {owner[:100]} to make tokens for it."

@@ -43,7 +43,9 @@ TOKEN_ROUTES: Final[tuple[Route, ...]] = (
         "Make a delegation token; its HMAC is in this answer only (Kafka's CreateDelegationToken)",
         token_handlers.create_token,
         tag="delegation tokens",
-        permission=ByItem("nothing for oneself; CREATE_TOKENS on User for another owner; never by a delegation token"),
+        permission=ByItem(
+            "nothing for oneself; CREATE_TOKENS on User for another owner; never by a delegation token, nor by a node"
+        ),
         parameters=Nothing,
         body=CreateDelegationTokenRequest,
         reply=CreateDelegationTokenResponse,

@@ -67,6 +67,7 @@ async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) ->
     assert (values["lost_writes"], values["nodes_that_differ"]) == (0, 0)
     require_writes_throughout(outcome)
     (report,) = reports.iterdir()
+    assert (outcome.pop("schema_version"), outcome.pop("as_of")) == (1, None), "of a command's answer, and no state"
     assert json.loads((report / "leader-kill.json").read_text()) == outcome
     assert "kill -9 controller-" in (report / "report.html").read_text()
     assert list((report / "leader-kill-logs").glob("controller-*.log"))

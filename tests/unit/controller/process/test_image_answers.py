@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,18 @@ from tests.unit.controller.small_cluster import SmallCluster
 M2 = Path(__file__).parents[4] / "tests" / "data" / "kafka" / "static" / "m2" / "log"
 
 
+async def told_by_command(*arguments: str) -> dict[str, Any]:
+    """Without what every command says of its answers."""
+    told: dict[str, Any] = json.loads((await alone(*arguments, "--from", str(M2), "--json")).out)
+    assert told.pop("schema_version") == 1
+    assert told.pop("as_of")["time"] is None
+    return told
+
+
 async def test_program_is_told_of_an_image_what_a_command_tells_of_its_files() -> None:
     """But for what the log beside the image tells."""
     answers = answers_of(read_image(M2))
-    told = json.loads((await alone("explain", "topic", "single.replica", "--from", str(M2), "--json")).out)
+    told = await told_by_command("explain", "topic", "single.replica")
     for symptom in told["symptoms"]:
         for cause in symptom["causes"]:
             assert cause.pop("since_ms") is not None
@@ -27,8 +36,7 @@ async def test_program_is_told_of_an_image_what_a_command_tells_of_its_files() -
     assert found == told
 
     stop = await answers.can_stop_brokers([11], "crash", limit=2)
-    command = await alone("can-stop", "broker", "11", "--crash", "--limit", "2", "--from", str(M2), "--json")
-    assert stop.model_dump(mode="json") == json.loads(command.out)
+    assert stop.model_dump(mode="json") == await told_by_command("can-stop", "broker", "11", "--crash", "--limit", "2")
 
     after = (await answers.what_if([WhatIfStep(event="start", brokers=[13])])).after
     assert (after.partitions.offline, after.elections.last_known) == (2, 780)
