@@ -33,8 +33,11 @@ _READ: Final[Mapping[str, Callable[[MetadataImage, Any], Iterator[Fact]]]] = {
 }
 
 
-def facts_of(image: MetadataImage, change: PlannedChange) -> list[Fact]:
+def facts_of(image: MetadataImage, change: PlannedChange, check: Callable[[], None] = lambda: None) -> list[Fact]:
     """The facts that a change goes by, in the order of what it names; each thing once.
+
+    ``check`` is called between two of them: a filter of ACLs makes one, and may go through all ACLs for it. It raises
+    where the reading is to end.
 
     Raises:
         ApiError: INVALID_REQUEST, an election that names no partition.
@@ -43,6 +46,7 @@ def facts_of(image: MetadataImage, change: PlannedChange) -> list[Fact]:
     found: dict[str, Fact] = {}
     read = (fact for name, request in change.requests.items() for fact in _READ[name](image, request))
     for fact in islice(read, FACTS_MAX + 1):
+        check()
         found.setdefault(fact.about, fact)
     if len(found) > FACTS_MAX:
         message = f"The change goes by more than {FACTS_MAX} facts, which is the most."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from functools import partial
 
@@ -93,7 +92,8 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
 async def facts(call: Call, parameters: ReadParameters, body: PlannedChange) -> FactsReply:
     need_facts(call.rights, body)
     image = await read_image(call, parameters)
-    found = await asyncio.to_thread(facts_of, image, body)
+    work = partial(facts_of, image, body)
+    found = await call.node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
     return FactsReply(
         cluster_id=call.node.cluster_id,
         state_offset=image.provenance.end_offset,

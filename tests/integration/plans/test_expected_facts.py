@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from quorate.controller.protocol import (
     CreateTopicsRequest,
     UnregisterBrokerRequest,
 )
+from quorate.controller.reads.answer_turns import ANSWERS_MAX
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image_digest import ImageDigest, digest_image
 from tests.integration.http_stage import Stage, stage
@@ -103,3 +106,20 @@ async def test_end_of_a_registration_goes_by_its_broker() -> None:
         assert facts[0].values["replicas"] == 1
         status, _, _ = await s.ask(1, "DELETE", "/v1/brokers/11", headers={HEADER: digest_of_facts(facts)})
         assert status == 200
+
+
+async def test_facts_are_read_in_the_turns_of_all_answers() -> None:
+    """However many ask for them, one thread reads them, and no more wait than for other answers."""
+    may_end = threading.Event()
+    async with stage(1) as s, ControllerClient(s.urls) as client:
+        await made(s)
+        turns = s.members[1].node.turns
+        line = [asyncio.create_task(turns.answer(None, 60_000, lambda _: may_end.wait(60))) for _ in range(ANSWERS_MAX)]
+        try:
+            await asyncio.sleep(0)
+            refused, reply, _ = await s.ask(1, "POST", "/v1/answers/facts", {"create_partitions": GROWTH.model_dump()})
+        finally:
+            may_end.set()
+            await asyncio.gather(*line)
+        assert (refused, reply["error"]) == (429, "THROTTLING_QUOTA_EXCEEDED")
+        assert len(await expected(client)) == 64

@@ -161,3 +161,18 @@ def test_digest_is_of_what_is_said_and_of_its_order() -> None:
     facts = [Fact(about="ä", values={"b": [1, 2], "a": None}), Fact(about="x", values={})]
     assert digest_of_facts(facts) == "5997abca669ddccfe5fed7d3abbc20781ff2ff4ba14be0bd5acd4d243133b0de"
     assert digest_of_facts(facts[::-1]) != digest_of_facts(facts)
+
+
+def test_reading_ends_behind_the_filter_where_it_is_given_up(cluster: SmallCluster) -> None:
+    anything = AclFilter(resource_type_filter="ANY", pattern_type_filter="ANY", operation="ANY", permission_type="ANY")
+    wanted, calls = change(DeleteAclsRequest(filters=[anything] * 50)), 0
+
+    def check() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "nobody waits any more")
+
+    with pytest.raises(ApiError, match="nobody waits"):
+        facts_of(cluster.image, wanted, check)
+    assert calls == 4
