@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 from quorate.controller.protocol.acls import AclFilter
+from quorate.metadata_log.errors import ErrorCode, LimitExceeded
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.metadata_log.records.records import AccessControlEntryRecord
 from quorate.snapshots.views.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYPES, PATTERN_TYPES, PERMISSIONS
 
@@ -23,6 +25,11 @@ PERMISSION_IDS: Final[Mapping[str, int]] = {name: number for number, name in PER
 _ANY_ID: Final = 1
 _MATCH: Final = "MATCH"
 _PREFIXED: Final = PATTERN_TYPE_IDS["PREFIXED"]
+#: ACLs that the filters of one request may match: they may overlap, and each lists what it matched.
+_MATCHES_MAX: Final = 10 * RECORDS_PER_OPERATION_MAX
+#: ACLs that may be looked at for one request, which is a turn of the loop: a filter without a name or a principal looks
+#: at all of them.
+_LOOKS_MAX: Final = 100 * RECORDS_PER_OPERATION_MAX
 
 
 class Acls:
@@ -58,6 +65,36 @@ def _grouped(
     for entry in entries:
         groups.setdefault(key(entry), []).append(entry)
     return groups
+
+
+def matches(
+    entries: Iterable[AccessControlEntryRecord], filters: Iterable[AclFilter]
+) -> Iterator[list[AccessControlEntryRecord]]:
+    """The ACLs that each filter means, filter by filter.
+
+    Raises:
+        LimitExceeded: POLICY_VIOLATION, together they look at too many, which is known before any is looked at, or
+            match too many.
+    """
+    acls, looks = Acls(entries), 0
+    chosen: list[tuple[AclFilter, Sequence[AccessControlEntryRecord]]] = []
+    for wanted in filters:
+        candidates = acls.candidates(wanted)
+        looks += len(candidates)
+        _check_bound("look at", looks, _LOOKS_MAX)
+        chosen.append((wanted, candidates))
+    count = 0
+    for wanted, candidates in chosen:
+        found = matching(wanted, candidates)
+        count += len(found)
+        _check_bound("match", count, _MATCHES_MAX)
+        yield found
+
+
+def _check_bound(verb: str, count: int, bound: int) -> None:
+    if count > bound:
+        message = f"The filters together {verb} more than {bound} ACLs, where each filter counts for itself."
+        raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
 
 
 def matching(wanted: AclFilter, entries: Iterable[AccessControlEntryRecord]) -> list[AccessControlEntryRecord]:

@@ -14,7 +14,7 @@ from quorate.controller.access.acl_filters import (
     PATTERN_TYPE_IDS,
     PERMISSION_IDS,
     RESOURCE_TYPE_IDS,
-    Acls,
+    matches,
     matching,
 )
 from quorate.controller.decisions.decision import Decision
@@ -33,9 +33,8 @@ from quorate.controller.protocol.acls import (
     MatchingAcl,
 )
 from quorate.controller.protocol.limits import check_record_count
-from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.ids import Uuid
-from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.metadata_log.records.records import (
     AccessControlEntryRecord,
     RemoveAccessControlEntryRecord,
@@ -46,12 +45,6 @@ from quorate.snapshots.views.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYP
 
 #: The only resource of its type.
 _CLUSTER_NAME: Final = "kafka-cluster"
-#: ACLs in the reply to one removal: filters may overlap, and each lists what it matched.
-_MATCHES_MAX: Final = 10 * RECORDS_PER_OPERATION_MAX
-#: ACLs that may be looked at for one removal, which is a turn of the loop: a filter without a name or a principal looks
-#: at all of them.
-_LOOKS_MAX: Final = 100 * RECORDS_PER_OPERATION_MAX
-
 #: What an ACL says: all fields of its record but the id.
 _Binding = tuple[int, str, int, str, str, int, int]
 #: Resource type, name and pattern type of it.
@@ -151,30 +144,17 @@ def decide_delete_acls(image: MetadataImage, request: DeleteAclsRequest) -> Deci
     """Remove the ACLs that filters mean; one that several filters mean is removed once.
 
     Raises:
-        LimitExceeded: POLICY_VIOLATION, more records than one operation may write, or more than a reply may hold.
+        LimitExceeded: POLICY_VIOLATION, more records than one operation may write, and what ``matches`` refuses.
     """
-    acls = Acls(image.acls.entries.values())
     removed: dict[Uuid, None] = {}
-    looks = matches = 0
     results = []
-    for wanted in request.filters:
-        candidates = acls.candidates(wanted)
-        looks += len(candidates)
-        _check_bound("look at", looks, _LOOKS_MAX)
-        found = sorted(matching(wanted, candidates), key=_binding)
-        matches += len(found)
+    for matched in matches(image.acls.entries.values(), request.filters):
+        found = sorted(matched, key=_binding)
         removed.update((entry.id, None) for entry in found)
         check_record_count(len(removed))
-        _check_bound("match", matches, _MATCHES_MAX)
         results.append(DeleteAclsFilterResult(matching_acls=[_matching(entry) for entry in found]))
     records = [VersionedRecord(RemoveAccessControlEntryRecord(acl_id), 0) for acl_id in removed]
     return Decision(records, DeleteAclsResponse(filter_results=results))
-
-
-def _check_bound(verb: str, count: int, bound: int) -> None:
-    if count > bound:
-        message = f"The filters together {verb} more than {bound} ACLs, where each filter counts for itself."
-        raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
 
 
 def _matching(entry: AccessControlEntryRecord) -> MatchingAcl:

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from quorate.controller.access.acl_filters import Acls, matching
-from quorate.controller.api.answers.plan_models import FACTS_MAX, Fact, FactValue
+from quorate.controller.access.acl_filters import matches
+from quorate.controller.api.answers.plan_models import Fact, FactValue
 from quorate.controller.configs.resources import RESOURCE_TYPES, is_sensitive
 from quorate.controller.plans.partition_facts import identity_fact
 from quorate.controller.protocol.acls import AclCreation, AclFilter, CreateAclsRequest, DeleteAclsRequest
@@ -16,7 +16,6 @@ from quorate.controller.protocol.features import UpdateFeaturesRequest
 from quorate.controller.protocol.labels import AlterLabelsRequest
 from quorate.controller.protocol.quotas import AlterClientQuotasRequest, QuotaEntityPart
 from quorate.controller.protocol.scram import AlterUserScramCredentialsRequest
-from quorate.metadata_log.errors import ErrorCode, LimitExceeded
 from quorate.metadata_log.records.records import AccessControlEntryRecord, EntityData
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.views.as_json import acl_json
@@ -123,16 +122,11 @@ def of_removed_acls(image: MetadataImage, request: DeleteAclsRequest) -> Iterato
     """The facts that a removal goes by: the ACLs that its filters match.
 
     Raises:
-        LimitExceeded: POLICY_VIOLATION, they match too many.
+        LimitExceeded: POLICY_VIOLATION, as the removal itself: they look at too many ACLs, or match too many.
     """
-    acls, count = Acls(image.acls.entries.values()), 0
-    for wanted in request.filters:
-        found = matching(wanted, acls.candidates(wanted))
-        count += len(found)
-        if count > FACTS_MAX:
-            message = f"The filters match more than {FACTS_MAX} ACLs, which is the most that one change may go by."
-            raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
-        yield Fact(about=f"ACLs that are {filter_text(wanted)}", values={acl_text(entry): "there" for entry in found})
+    found = matches(image.acls.entries.values(), request.filters)
+    for wanted, entries in zip(request.filters, found, strict=True):
+        yield Fact(about=f"ACLs that are {filter_text(wanted)}", values={acl_text(entry): "there" for entry in entries})
 
 
 def acl_line(one: AclCreation) -> str:

@@ -127,6 +127,18 @@ def test_removal_of_acls_goes_by_those_that_it_means(cluster: SmallCluster) -> N
     ]
 
 
+def test_removal_of_acls_that_is_too_much_to_look_at_is_too_much_to_go_by(cluster: SmallCluster) -> None:
+    """A condition is looked at in the turn of its change, before the change could be refused."""
+    cluster.write(*(AccessControlEntryRecord(uuid(9, n), 2, f"t{n}", 3, "User:bo", "*", 3, 3) for n in range(10_000)))
+    nobody = [AclFilter(host_filter=f"h{number}") for number in range(101)]
+    assert len(facts_of(cluster.image, change(DeleteAclsRequest(filters=nobody[:2])))) == 2
+    with pytest.raises(LimitExceeded, match="look at more than 1000000 ACLs"):
+        facts_of(cluster.image, change(DeleteAclsRequest(filters=nobody)))
+    everybody = [AclFilter(host_filter="*")] * 11
+    with pytest.raises(LimitExceeded, match="match more than 100000 ACLs"):
+        facts_of(cluster.image, change(DeleteAclsRequest(filters=everybody)))
+
+
 def test_too_many_facts_are_refused_before_they_are_gathered(cluster: SmallCluster) -> None:
     topics = [CreatePartitionsTopic(name=f"t{number}", count=5, assignments=None) for number in range(10_000)]
     assert len(facts_of(cluster.image, change(CreatePartitionsRequest(topics=topics)))) == 10_000
