@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import BaseModel, ConfigDict
@@ -16,6 +15,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cli.moves.waves import reassignment_request
 from quorate.scripts.cli.plans.plan_files import read_plan
+from quorate.scripts.cli.plans.plan_ids import run_id, step_id
 from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of, send_step, standing, standings
 from quorate.scripts.cli.plans.wording import plan_lines
 from quorate.scripts.cli.topics.json_files import ReassignmentFile
@@ -27,11 +27,6 @@ from quorate.scripts.terminal.bulk import exit_by, report
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import counted
-
-#: The ids of requests that take others back begin so.
-UNDO: Final = "undo:"
-#: Of a request's id, of which a controller takes 64; a few are left for the number of a step.
-_ID_CHARS_MAX: Final = 58
 
 
 class IfInterrupted(StrEnum):
@@ -98,16 +93,6 @@ def apply(
     run.to_its_end(wait=wait, if_interrupted=if_interrupted)
 
 
-def run_id(plan: ChangePlan) -> str:
-    """The id of the requests by which a plan is made, this time."""
-    return f"plan:{secrets.token_hex(4)}" if plan.undoes is None else undo_id(plan.undoes)
-
-
-def undo_id(request_id: str) -> str:
-    """The id of the request that takes another one back."""
-    return f"{UNDO}{request_id}"[:_ID_CHARS_MAX]
-
-
 def refuse_changed(found: list[StepStanding], was_done: int = 0) -> None:
     """Name what is no longer so. ``was_done``: steps before these.
 
@@ -137,8 +122,7 @@ class PlanRun:
         *,
         as_json: bool,
     ) -> None:
-        """``found``: how its steps stand; none has changed. ``request_id``: its steps are numbered where there are
-        several."""
+        """``found``: how its steps stand; none has changed. ``request_id``: see ``run_id``."""
         self._plan = plan
         self._found = found
         self._whom = controllers, secret_file
@@ -177,7 +161,7 @@ class PlanRun:
         if stands.kind != "ready":
             self._note(step, None, "earlier")
             return
-        request_id = self._request_id if len(self._plan.steps) == 1 else f"{self._request_id}:{number + 1}"
+        request_id = step_id(self._plan, self._request_id, number)
         self._note(step, request_id, "unknown")
         try:
             reply = ask(*self._whom, lambda client: send_step(client, step, request_id))

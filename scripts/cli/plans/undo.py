@@ -17,8 +17,9 @@ from quorate.controller.plans.written_requests import WrittenRequest, written_re
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cli.logs.history_places import places
-from quorate.scripts.cli.plans.apply import UNDO, IfInterrupted, PlanRun, refuse_changed, run_id, undo_id
+from quorate.scripts.cli.plans.apply import IfInterrupted, PlanRun, refuse_changed
 from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
+from quorate.scripts.cli.plans.plan_ids import last_standing, run_id, without_number
 from quorate.scripts.cli.plans.steps import standings
 from quorate.scripts.cli.plans.wording import plan_lines
 from quorate.scripts.terminal import exit_codes
@@ -134,26 +135,23 @@ def _find(request_id: str | None, controllers: str | None, secret_file: Path | N
 
 def _last_standing(found: list[WrittenRequest]) -> list[WrittenRequest]:
     """The last request that was not taken back."""
-    taken_back = {_own_id(one.line) for one in found if _own_id(one.line).startswith(UNDO)}
-    standing = [one for one in found if not _is_undone(_own_id(one.line), taken_back)]
-    return standing[-1:]
+    place = last_standing([_own_id(one.line) for one in found])
+    return [] if place is None else [found[place]]
 
 
 def _named(found: list[WrittenRequest], request_id: str) -> list[WrittenRequest]:
-    """The last request of this id, or all steps of a plan, once the first of them is among them."""
+    """The last request of this id, or all steps of a plan, once the first of them is among them.
+
+    A request can be taken back more than once, and the ways back are called alike: the last of them is meant.
+    """
     named = [one for one in found if _own_id(one.line) == request_id]
-    steps = [one for one in found if _own_id(one.line).startswith(f"{request_id}:")]
-    is_whole = any(_own_id(one.line) == f"{request_id}:1" for one in steps)
-    return named[-1:] or (steps if is_whole else [])
+    steps = [one for one in found if _own_id(one.line) != request_id == without_number(_own_id(one.line))]
+    firsts = [place for place, one in enumerate(steps) if _own_id(one.line) == f"{request_id}:1"]
+    return named[-1:] or (steps[firsts[-1] :] if firsts else [])
 
 
 def _is_asked_for(line: AuditLine) -> bool:
     return line.event in _ASKED_FOR and line.request_id is not None
-
-
-def _is_undone(request_id: str, taken_back: set[str]) -> bool:
-    """Whether it was taken back, or is itself a way back."""
-    return request_id.startswith(UNDO) or any(one.startswith(undo_id(request_id)) for one in taken_back)
 
 
 def _say_what_it_was(requests: list[WrittenRequest]) -> None:
