@@ -91,7 +91,7 @@ class CountedLines(Generic[_Kind, _Line]):
         self._thread.start()
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write all that waits, if only as a count, and end."""
         self._is_closing.set()
         self._thread.join()
 
@@ -102,26 +102,16 @@ class CountedLines(Generic[_Kind, _Line]):
     def _run(self) -> None:
         while not self._is_closing.wait(_PAUSE_SECONDS):
             self.flush()
-        self.flush()
+        self.write(time.monotonic(), is_last=True)
 
-    def write(self, now: float) -> None:
-        """As ``flush``. ``now`` in seconds, monotonic."""
+    def write(self, now: float, *, is_last: bool = False) -> None:
+        """As ``flush``. ``now`` in seconds, monotonic. ``is_last``: nothing may wait for later, strangers neither."""
         with self._writing:
             self._may_write = min(LINES_BURST, self._may_write + (now - self._written_at) * LINES_PER_SECOND)
             self._written_at = now
-            if self._may_write < 1:
+            if self._may_write < 1 and not is_last:
                 return
-            with self._counting:
-                taken, self._waiting = list(self._waiting.values()), {}
-                lines = taken[: max(0, int(self._may_write) - 1)]
-                left_out = taken[len(lines) :]
-                room = int(self._may_write - len(lines) - LINES_BURST / 2) - 1
-                if room >= 0:
-                    strange, self._of_strangers = list(self._of_strangers.values()), {}
-                    lines += strange[:room]
-                    left_out += strange[room:]
-                    self._uncounted, self._uncounted_strangers = self._uncounted + self._uncounted_strangers, 0
-                uncounted, self._uncounted = self._uncounted, 0
+            lines, left_out, uncounted = self._take(is_last=is_last)
             uncounted += sum(line.times for line in left_out)
             if uncounted:
                 time_ms = left_out[0].time_ms if left_out else round(time.time() * 1000)
@@ -129,6 +119,23 @@ class CountedLines(Generic[_Kind, _Line]):
             self._may_write -= len(lines)
             if lines:
                 self._keep(lines)
+
+    def _take(self, *, is_last: bool) -> tuple[list[_Line], list[_Line], int]:
+        """Take what has a line now, what waits no longer and has none, and how many there are besides."""
+        with self._counting:
+            taken, self._waiting = list(self._waiting.values()), {}
+            lines = taken[: max(0, int(self._may_write) - 1)]
+            left_out = taken[len(lines) :]
+            room = int(self._may_write - len(lines) - (0 if is_last else LINES_BURST / 2))
+            if room >= 1 or is_last:
+                strange, self._of_strangers = list(self._of_strangers.values()), {}
+                # A line for those that have none. One at least is named: a flood that uses up its half has names too.
+                named = room if len(strange) <= room else max(1, room - 1)
+                lines += strange[:named]
+                left_out += strange[named:]
+                self._uncounted, self._uncounted_strangers = self._uncounted + self._uncounted_strangers, 0
+            uncounted, self._uncounted = self._uncounted, 0
+        return lines, left_out, uncounted
 
     def _keep(self, lines: list[_Line]) -> None:
         said, lost = self._events

@@ -103,6 +103,34 @@ def test_flood_of_strangers_leaves_the_lines_of_those_who_are_known(tmp_path: Pa
     assert sum(line.times for line in lines) + waiting == 1_200 * KINDS_MAX + 60
 
 
+def strangers(log: RefusalLog, count: int) -> None:
+    for number in range(count):
+        log.note(ANA._replace(principal=None, address=f"10.0.0.{number}", proof=None), "r", "nobody has this token")
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_strangers_whose_half_has_one_line_are_not_all_nameless(tmp_path: Path, count: int) -> None:
+    log = RefusalLog(tmp_path)
+    log._may_write = LINES_BURST / 2 + 1.5
+    strangers(log, count)
+    log.write(log._written_at)
+    lines = read_refusals(tmp_path, 10)
+    assert lines[0].address == "10.0.0.0"
+    assert [(line.address, line.times) for line in lines[1:]] == ([(None, count - 1)] if count > 1 else [])
+
+
+@pytest.mark.parametrize("may_write", [LINES_BURST / 2, 3.5, 0.0])
+def test_log_that_is_closed_has_counted_all_strangers_who_waited(tmp_path: Path, may_write: float) -> None:
+    log = RefusalLog(tmp_path)
+    log._may_write = may_write
+    strangers(log, 5)
+    log.start()
+    log.close()
+    lines = read_refusals(tmp_path, 10)
+    assert lines[0].address == "10.0.0.0"
+    assert sum(line.times for line in lines) == 5
+
+
 def test_two_files_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counted_lines, "FILE_BYTES", 500)
     log = RefusalLog(tmp_path)
