@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from quorate.scripts.cli.moves.plans import MovePlan, plan_lines
+from quorate.scripts.cli.moves.plans import MovePlan, PartitionName, plan_lines
 from quorate.scripts.cli.moves.waves import MoveRun, reassignment_request
 from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.terminal import exit_codes
@@ -179,17 +179,26 @@ def _carried_out(first: MovePlan, purpose: Purpose, options: MoveOptions) -> Mov
         run = _run(plan, purpose, options)
         refused = [RefusedMove(partition=f"{name}-{at}", message=why) for (name, at), why in run.refused.items()]
         plan = ask(options.controllers, options.secret_file, purpose.plan)
-        if {move.name for move in plan.moves} <= set(run.refused):
+        if _left(plan) <= set(run.refused):
             break
-        sys.stderr.write(f"quorate: {counted(len(plan.moves), 'partition')} more to change by now\n")
-    left = len(plan.moves)
+        more = counted(len(_left(plan)), "partition")
+        sys.stderr.write(f"quorate: {more} more to change or to wait for by now\n")
+    left = len(_left(plan))
     return MoveReport(plan=first, is_done=not left, refused=refused if left else [], left=left)
+
+
+def _left(plan: MovePlan) -> set[PartitionName]:
+    """The partitions that are to move, and those that are on their way: until these arrive they are where they were."""
+    return {move.name for move in plan.moves} | _in_motion(plan)
+
+
+def _in_motion(plan: MovePlan) -> set[PartitionName]:
+    return {(topic, int(number)) for topic, _, number in (one.rpartition("-") for one in plan.in_motion)}
 
 
 def _run(plan: MovePlan, purpose: Purpose, options: MoveOptions) -> MoveRun:
     moves = {move.name: move.after for move in plan.moves}
-    awaited = {(topic, int(number)) for topic, _, number in (one.rpartition("-") for one in plan.in_motion)}
-    run = MoveRun(moves, awaited=awaited - moves.keys(), at_once=options.at_once)
+    run = MoveRun(moves, awaited=_in_motion(plan) - moves.keys(), at_once=options.at_once)
     try:
         ask(options.controllers, options.secret_file, run.carry_out, tells=True)
     except KeyboardInterrupt:

@@ -108,6 +108,30 @@ async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Termi
     assert not any(11 in row for row in await replicas(user))
 
 
+async def test_drain_waits_for_moves_that_somebody_else_began_meanwhile(user: Terminal) -> None:
+    process = await start(user.stage.urls[1], "brokers", "drain", "11", "--yes")
+    assert process.stderr is not None
+
+    async def has_begun() -> bool:
+        return len(await open_now(user)) == 3
+
+    await eventually(has_begun, "three moves are open")
+    await user.run("topics", "create", "late", "--replica-assignment", "11:12")
+    moved = {"name": "late", "partitions": [{"partition_index": 0, "replicas": [13, 12]}]}
+    status, reply, _ = await user.stage.ask(1, "POST", "/v1/partition-reassignments", {"topics": [moved]})
+    assert status == 200, reply
+    for partition in ("orders-0", "orders-1", "orders-2"):
+        await user.catch_up(partition)
+    told = b""
+    while b"1 partition more to change or to wait for by now" not in told:
+        told = await process.stderr.readline()
+        assert told, await end_of(process)
+    await user.catch_up("late-0")
+    ended = await end_of(process)
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "Broker 11 holds no replica.")
+    assert not any(11 in row for row in await replicas(user, "late"))
+
+
 async def test_run_says_what_stalls_and_goes_on_after_a_refusal(
     user: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
