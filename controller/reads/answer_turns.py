@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from quorate.metadata_log.steady_clock import steady_ms
 
@@ -56,8 +57,7 @@ class AnswerTurns:
             return work(check)
 
         try:
-            async with self._lock:
-                return await asyncio.to_thread(run)
+            return await run_in_turn(run, self._lock)
         finally:
             is_over = True
             self._asked[principal] -= 1

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from functools import partial
 from typing import Final
 
 from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.feed.feed import Bell, FeedSource
 from quorate.controller.reads.past import replayed_to
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -81,10 +83,9 @@ class StateDigests:
                 is not kept any more. Overloaded: it would have to be rebuilt, and enough have been.
         """
         image = self._newest if offset is None else await self._image_at(offset, wait_ms)
-        async with self._lock:
-            digest, seconds = await asyncio.to_thread(self._timed, image)
-            self.spent_seconds += seconds
-            return image.provenance.end_offset, digest.text
+        digest, seconds = await run_in_turn(partial(self._timed, image), self._lock)
+        self.spent_seconds += seconds
+        return image.provenance.end_offset, digest.text
 
     def _timed(self, image: MetadataImage) -> tuple[ImageDigest, float]:
         begun = time.thread_time()

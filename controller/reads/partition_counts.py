@@ -6,6 +6,7 @@ Pages are immutable and shared between images, so after a change only the pages 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from quorate.controller.reads.partition_conditions import (
     is_under_replicated,
     isr_above_min,
 )
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.controller.reads.unregistered import UnregisteredBrokers
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -60,8 +62,7 @@ class CountedImages:
 
     async def count(self, image: MetadataImage) -> Counted:
         """The counts of an image. An image is a value: another thread may read it."""
-        async with self._lock:
-            return await asyncio.to_thread(self._counter.count, image)
+        return await run_in_turn(partial(self._counter.count, image), self._lock)
 
 
 class PartitionCounter:

@@ -2,12 +2,16 @@
 
 Threads are few, and others wait for them, too: checkpoints for brokers, digests, an administrator's status. So all
 principals together have two of them, and whoever asks for more at once waits behind himself.
+
+A thread goes on when nobody waits for it any more, so turns end with threads and not with those who wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import copy_context
 from typing import Final, TypeVar
 from weakref import WeakValueDictionary
 
@@ -15,6 +19,22 @@ from weakref import WeakValueDictionary
 _AT_ONCE: Final = 2
 
 T = TypeVar("T")
+
+
+async def run_in_turn(work: Callable[[], T], *turns: asyncio.Lock | asyncio.Semaphore) -> T:
+    """The result of ``work``, made on a thread when all ``turns`` have come, one behind the other.
+
+    Who is cancelled while he waits for them gives back those that he has. Once the thread is under way they are given
+    back when it has ended, whether or not anybody waits for it.
+    """
+    with ExitStack() as held:
+        for turn in turns:
+            await turn.acquire()
+            held.callback(turn.release)
+        ending = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
+        until_ended = held.pop_all()
+    ending.add_done_callback(lambda _: until_ended.close())
+    return await asyncio.shield(ending)
 
 
 class ReadTurns:
@@ -32,5 +52,4 @@ class ReadTurns:
         line = self._lines.get(principal)
         if line is None:
             line = self._lines[principal] = asyncio.Lock()
-        async with line, self._places:
-            return await asyncio.to_thread(work)
+        return await run_in_turn(work, line, self._places)

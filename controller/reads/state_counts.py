@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.api.resources import StatesReply
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import PAGE_ROWS, Page
 from quorate.snapshots.views.derived_states import StateCounting
@@ -37,8 +39,7 @@ class CountedStates:
 
     async def count(self, image: MetadataImage) -> StatesReply:
         """States in an image. An image is a value: another thread may read it."""
-        async with self._lock:
-            return await asyncio.to_thread(self._counter.count, image)
+        return await run_in_turn(partial(self._counter.count, image), self._lock)
 
 
 class StateCounter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -9,7 +11,13 @@ from random import Random
 import pytest
 
 from quorate.controller.api.resources import PartitionCounts
-from quorate.controller.reads.partition_counts import MIN_INSYNC_REPLICAS, OFFLINE_NAMED_MAX, PartitionCounter
+from quorate.controller.reads.partition_counts import (
+    MIN_INSYNC_REPLICAS,
+    OFFLINE_NAMED_MAX,
+    CountedImages,
+    PartitionCounter,
+)
+from quorate.controller.reads.state_counts import CountedStates
 from quorate.metadata_log.records.records import (
     ConfigRecord,
     PartitionRecord,
@@ -22,6 +30,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
+from tests.waiting import eventually
 
 
 def partitions(image: MetadataImage) -> Iterator[tuple[str, int, Partition]]:
@@ -142,3 +151,35 @@ def test_counts_of_rows_of_every_kind_equal_looking_at_each_partition(width: int
     for number in (3, 7, 8, 20):
         image = replay(image, [VersionedRecord(RemoveTopicRecord(number.to_bytes(16, "big")), 0)])
     assert PartitionCounter(default).count(image).counts == counted_one_by_one(image, default)
+
+
+@pytest.mark.parametrize("counted", [CountedImages(1), CountedStates()], ids=["conditions", "states"])
+async def test_count_that_nobody_waits_for_any_more_ends_before_the_next_one_begins(
+    counted: CountedImages | CountedStates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+    ended: list[MetadataImage] = []
+    may_end, count = threading.Event(), counted._counter.count
+
+    def held(image: MetadataImage) -> object:
+        begun.append(len(ended))
+        may_end.wait(10)
+        found = count(image)
+        ended.append(image)
+        return found
+
+    async def is_under_way() -> bool:
+        return bool(begun)
+
+    monkeypatch.setattr(counted._counter, "count", held)
+    given_up = asyncio.create_task(counted.count(EMPTY_IMAGE))
+    await eventually(is_under_way, "the first count is under way")
+    given_up.cancel()
+    await asyncio.wait([given_up])
+    following = asyncio.create_task(counted.count(EMPTY_IMAGE))
+    # A thread for the next count would be there before this one has ended.
+    await asyncio.sleep(0)
+    await asyncio.to_thread(int)
+    may_end.set()
+    await following
+    assert begun == [0, 1]

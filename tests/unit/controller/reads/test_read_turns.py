@@ -16,6 +16,8 @@ class Work:
     def __init__(self) -> None:
         self.turns = ReadTurns()
         self.begun: list[str | None] = []
+        self.under_way: list[str | None] = []
+        self.most_under_way = 0
         self.may_end = threading.Event()
 
     def ask(self, principal: str | None) -> asyncio.Task[None]:
@@ -29,7 +31,10 @@ class Work:
 
     def _read(self, principal: str | None) -> None:
         self.begun.append(principal)
+        self.under_way.append(principal)
+        self.most_under_way = max(self.most_under_way, len(self.under_way))
         self.may_end.wait(10)
+        self.under_way.remove(principal)
 
 
 async def test_who_asks_for_many_has_one_under_way_and_who_needs_no_turn_waits_for_nobody() -> None:
@@ -55,3 +60,20 @@ async def test_who_gives_up_waiting_takes_no_turn() -> None:
     work.may_end.set()
     await asyncio.wait((first, second, third))
     assert (work.begun, third.exception(), second.cancelled()) == (["eve"] * 2, None, True)
+
+
+async def test_who_gives_up_has_his_turn_for_as_long_as_his_thread_goes_on() -> None:
+    work = Work()
+    first = work.ask("eve")
+    await work.has_begun("eve")
+    first.cancel()
+    await asyncio.wait([first])
+    second, ben = work.ask("eve"), work.ask("ben")
+    await work.has_begun("eve", "ben")
+    given_up = work.ask("cid")
+    await asyncio.sleep(0)
+    given_up.cancel()
+    asked = [second, ben, work.ask("cid")]
+    work.may_end.set()
+    await asyncio.gather(*asked)
+    assert (sorted(map(str, work.begun)), work.most_under_way) == (["ben", "cid", "eve", "eve"], 2)
