@@ -9,14 +9,8 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Final
 
-from quorate.controller.access.acl_filters import (
-    OPERATION_IDS,
-    PATTERN_TYPE_IDS,
-    PERMISSION_IDS,
-    RESOURCE_TYPE_IDS,
-    matches,
-    matching,
-)
+from quorate.controller.access.acl_bindings import binding_of, present_bindings, wanted_binding
+from quorate.controller.access.acl_filters import matches, matching
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.protocol.acls import (
     AclCreation,
@@ -45,8 +39,6 @@ from quorate.snapshots.views.kafka_names import ACL_OPERATIONS, ACL_RESOURCE_TYP
 
 #: The only resource of its type.
 _CLUSTER_NAME: Final = "kafka-cluster"
-#: What an ACL says: all fields of its record but the id.
-_Binding = tuple[int, str, int, str, str, int, int]
 #: Resource type, name and pattern type of it.
 _Pattern = tuple[int, str, int]
 
@@ -65,8 +57,7 @@ def decide_create_acls(
     Raises:
         LimitExceeded: POLICY_VIOLATION, more records than one operation may write.
     """
-    names = {creation.resource_name for creation in request.creations}
-    present = {_binding(entry) for entry in image.acls.entries.values() if entry.resource_name in names}
+    present = present_bindings(image.acls.entries.values(), request.creations)
     records: list[VersionedRecord] = []
     results: list[AclCreationResult] = []
     for creation in request.creations:
@@ -75,7 +66,7 @@ def decide_create_acls(
         except ApiError as error:
             results.append(AclCreationResult(error_code=error.code, error_message=error.message))
             continue
-        binding = _created(creation)
+        binding = wanted_binding(creation)
         if binding not in present:
             present.add(binding)
             records.append(VersionedRecord(AccessControlEntryRecord(_unused_id(image, new_id), *binding), 0))
@@ -113,30 +104,6 @@ def _check(creation: AclCreation) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, problem)
 
 
-def _created(creation: AclCreation) -> _Binding:
-    return (
-        RESOURCE_TYPE_IDS[creation.resource_type],
-        creation.resource_name,
-        PATTERN_TYPE_IDS[creation.resource_pattern_type],
-        creation.principal,
-        creation.host,
-        OPERATION_IDS[creation.operation],
-        PERMISSION_IDS[creation.permission_type],
-    )
-
-
-def _binding(entry: AccessControlEntryRecord) -> _Binding:
-    return (
-        entry.resource_type,
-        entry.resource_name,
-        entry.pattern_type,
-        entry.principal,
-        entry.host,
-        entry.operation,
-        entry.permission_type,
-    )
-
-
 # --- removal -----------------------------------------------------------------------------------------
 
 
@@ -149,7 +116,7 @@ def decide_delete_acls(image: MetadataImage, request: DeleteAclsRequest) -> Deci
     removed: dict[Uuid, None] = {}
     results = []
     for matched in matches(image.acls.entries.values(), request.filters):
-        found = sorted(matched, key=_binding)
+        found = sorted(matched, key=binding_of)
         removed.update((entry.id, None) for entry in found)
         check_record_count(len(removed))
         results.append(DeleteAclsFilterResult(matching_acls=[_matching(entry) for entry in found]))
@@ -174,7 +141,7 @@ def _matching(entry: AccessControlEntryRecord) -> MatchingAcl:
 
 def describe_acls(image: MetadataImage, wanted: AclFilter) -> DescribeAclsResponse:
     """The ACLs that a filter means, by resource pattern."""
-    found = sorted(matching(wanted, image.acls.entries.values()), key=_binding)
+    found = sorted(matching(wanted, image.acls.entries.values()), key=binding_of)
     return DescribeAclsResponse(resources=[_resource(*group) for group in groupby(found, _pattern)])
 
 

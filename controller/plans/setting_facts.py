@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from quorate.controller.access.acl_bindings import present_bindings, wanted_binding
 from quorate.controller.access.acl_filters import matches
 from quorate.controller.api.answers.plan_models import Fact, FactValue
 from quorate.controller.configs.resources import RESOURCE_TYPES, is_sensitive
@@ -111,11 +112,10 @@ def entity_text(entity: Iterable[QuotaEntityPart]) -> str:
 
 def of_new_acls(image: MetadataImage, request: CreateAclsRequest) -> Iterator[Fact]:
     """The facts that new ACLs go by: whether they are there."""
-    names = {one.resource_name for one in request.creations}
-    present = {acl_text(entry) for entry in image.acls.entries.values() if entry.resource_name in names}
+    present = present_bindings(image.acls.entries.values(), request.creations)
     for one in request.creations:
-        text = acl_line(one)
-        yield Fact(about=f"ACL {text}", values={"is there": "yes" if text in present else "no"})
+        is_there = wanted_binding(one) in present
+        yield Fact(about=f"ACL {acl_line(one)}", values={"is there": "yes" if is_there else "no"})
 
 
 def of_removed_acls(image: MetadataImage, request: DeleteAclsRequest) -> Iterator[Fact]:

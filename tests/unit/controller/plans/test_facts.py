@@ -19,7 +19,7 @@ from quorate.controller.protocol import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from quorate.controller.protocol.acls import AclFilter, DeleteAclsRequest
+from quorate.controller.protocol.acls import AclCreation, AclFilter, CreateAclsRequest, DeleteAclsRequest
 from quorate.controller.protocol.configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -125,6 +125,20 @@ def test_removal_of_acls_goes_by_those_that_it_means(cluster: SmallCluster) -> N
     assert differences(then, facts_of(cluster.image, wanted)) == [
         "ACL ALLOW User:ana from * to READ TOPIC LITERAL orders is new"
     ]
+
+
+def test_new_acl_is_there_where_one_says_all_that_it_says(cluster: SmallCluster) -> None:
+    def asked(who: str, host: str) -> AclCreation:
+        names = {"resource_type": "TOPIC", "resource_name": "orders", "operation": "READ", "permission_type": "ALLOW"}
+        return AclCreation.model_validate({**names, "principal": who, "host": host})
+
+    cluster.write(AccessControlEntryRecord(uuid(9, 1), 2, "orders", 3, "User:ana", "h", 3, 3))
+    # In a line, the last one reads as the ACL of a principal with a space in its name would.
+    cluster.write(AccessControlEntryRecord(uuid(9, 2), 2, "orders", 3, "User:bo from a", "b", 3, 3))
+    wanted = [asked("User:ana", "h"), asked("User:ana", "*"), asked("User:bo", "a from b")]
+    found = facts_of(cluster.image, change(CreateAclsRequest(creations=wanted)))
+    assert [fact.values["is there"] for fact in found] == ["yes", "no", "no"]
+    assert found[0].about == "ACL ALLOW User:ana from h to READ TOPIC LITERAL orders"
 
 
 def test_removal_of_acls_that_is_too_much_to_look_at_is_too_much_to_go_by(cluster: SmallCluster) -> None:
