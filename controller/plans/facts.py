@@ -6,7 +6,6 @@ Brokers come and go, leaders move, ISRs shrink: what a change is not about may c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from typing import Any, Final
 
 from quorate.controller.api.answers.plan_models import FACTS_MAX, Fact, PlannedChange
@@ -41,16 +40,18 @@ def facts_of(image: MetadataImage, change: PlannedChange, check: Callable[[], No
 
     Raises:
         ApiError: INVALID_REQUEST, an election that names no partition.
-        LimitExceeded: POLICY_VIOLATION, there are too many.
+        LimitExceeded: POLICY_VIOLATION, there are too many, where a thing counts each time that it is named.
     """
     found: dict[str, Fact] = {}
     read = (fact for name, request in change.requests.items() for fact in _READ[name](image, request))
-    for fact in islice(read, FACTS_MAX + 1):
+    for count, fact in enumerate(read):
         check()
+        if count == FACTS_MAX:
+            message = (
+                f"The change goes by more than {FACTS_MAX} facts, the most there may be; one named twice counts twice."
+            )
+            raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
         found.setdefault(fact.about, fact)
-    if len(found) > FACTS_MAX:
-        message = f"The change goes by more than {FACTS_MAX} facts, which is the most."
-        raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
     return list(found.values())
 
 

@@ -162,6 +162,19 @@ def test_too_many_facts_are_refused_before_they_are_gathered(cluster: SmallClust
         facts_of(cluster.image, change(CreatePartitionsRequest(topics=[one])))
 
 
+def test_facts_that_are_too_many_are_not_cut_where_one_is_named_twice(
+    cluster: SmallCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate.controller.plans.facts.FACTS_MAX", 3)
+
+    def growth(*names: str) -> PlannedChange:
+        return change(CreatePartitionsRequest(topics=[CreatePartitionsTopic(name=name, count=5) for name in names]))
+
+    assert [fact.about for fact in facts_of(cluster.image, growth("a", "a", "b"))] == ["topic a", "topic b"]
+    with pytest.raises(LimitExceeded, match="more than 3 facts"):
+        facts_of(cluster.image, growth("a", "a", "b", "c", "d"))
+
+
 def test_election_of_all_goes_by_nothing_and_other_requests_are_no_changes(cluster: SmallCluster) -> None:
     with pytest.raises(ApiError, match="name the partitions"):
         facts_of(cluster.image, change(ElectLeadersRequest(election_type="PREFERRED")))
