@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from quorate.metadata_log.audit.audit_lines import AuditLine
@@ -35,15 +35,19 @@ def written_requests(
         ReplayError, MalformedData: a batch cannot be replayed.
     """
     found: list[WrittenRequest] = []
-    state, is_open = start, False
+    state = start
+    #: The place of the request that began the open transaction; None: none is open, or nobody wants the request.
+    opener: int | None = None
     for batch in batches:
         header = parse_header(batch)
         cuts = [header.base_offset, *audit.ends_within(header.base_offset, header.end_offset, header.epoch)]
-        before = state
+        before, first = state, len(found)
         state = state.replay_batch(batch)
-        if is_open:
+        is_same = state.begin_offset == before.begin_offset
+        if opener is not None and not is_same:
             # What is written in several batches is a transaction, and nothing has changed before its end.
-            found[-1] = found[-1]._replace(after=state.stable)
+            after = next(one for one in _within(before, batch, cuts[1:]) if one.begin_offset != before.begin_offset)
+            found[opener] = found[opener]._replace(after=after.stable)
         for base, end in zip(cuts, [*cuts[1:], header.end_offset], strict=True):
             line = None if header.is_control else audit.line_at(base, header.epoch)
             if line is None or not is_wanted(line) or (found and found[-1].line == line):
@@ -51,5 +55,13 @@ def written_requests(
             images = before.replay_batch(batch, below=base) if base > header.base_offset else before
             after = before.replay_batch(batch, below=end) if end < header.end_offset else state
             found.append(WrittenRequest(line, header.timestamp, images.stable, after.stable))
-        is_open = bool(found) and state.in_transaction
+        if not is_same:
+            begun_by = None if state.begin_offset is None else audit.line_at(state.begin_offset, header.epoch)
+            opener = next((place for place in range(first, len(found)) if found[place].line == begun_by), None)
     return found, state.stable
+
+
+def _within(state: ReplayState, batch: bytes, cuts: Iterable[int]) -> Iterator[ReplayState]:
+    """The states at offsets inside a batch that is replayed onto a state, and at its end."""
+    for below in (*cuts, None):
+        yield state.replay_batch(batch, below=below)

@@ -23,7 +23,13 @@ from quorate.controller.topics.reassignments import decide_alter_partition_reass
 from quorate.controller.topics.topics import decide_delete_topics
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.batches.builder import BatchBuilder
-from quorate.metadata_log.records.records import ConfigRecord, UnregisterBrokerRecord
+from quorate.metadata_log.records.records import (
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    Record,
+    UnregisterBrokerRecord,
+)
 from quorate.snapshots.difference.history import Audit
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
@@ -156,3 +162,46 @@ def test_request_inside_of_a_batch_has_the_states_around_its_own_records() -> No
     found, now = written_requests(ReplayState(), batches("1", "2", "3"), audit, lambda one: one.request_id is not None)
     told = [(one.line.request_id, value(one.before), value(one.after)) for one in found]
     assert (told, value(now)) == ([("a1", "1", "2"), ("b2", "2", "3")], "3")
+
+
+def stretch(*contents: list[str]) -> Iterator[bytes]:
+    """A batch for each list: values, or the begin and the end of a transaction."""
+    markers: dict[str, Record] = {"begin": BeginTransactionRecord(), "end": EndTransactionRecord()}
+    offset = 0
+    for content in contents:
+        builder = BatchBuilder()
+        for text in content:
+            builder.add(markers.get(text) or ConfigRecord(2, "t", "retention.ms", text), 0)
+        yield b"".join(map(bytes, builder.placed_pieces(7, offset, 1)))
+        offset += len(content)
+
+
+#: Batches, the offsets at which somebody's requests stand, and the values before and after each of these.
+TRANSACTIONS = {
+    "another's behind it": ([["1"], ["begin", "2"], ["end"]], {0: "a"}, [("a", None, "1")]),
+    "its own": ([["1"], ["begin", "2"], ["3"], ["end"]], {1: "a"}, [("a", "1", "3")]),
+    "its own, and another one in it": (
+        [["begin"], ["1", "2"], ["end"]],
+        {0: "a", 2: "b"},
+        [("a", None, "2"), ("b", None, None)],
+    ),
+    "another request behind its end": (
+        [["begin", "1"], ["end", "2"]],
+        {0: "a", 3: "b"},
+        [("a", None, "1"), ("b", "1", "2")],
+    ),
+    "one ends, another begins": (
+        [["begin", "1"], ["end", "begin", "2"], ["end"]],
+        {0: "a"},
+        [("a", None, "1")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSACTIONS)
+def test_transaction_is_of_the_request_that_began_it(name: str) -> None:
+    contents, asked, expected = TRANSACTIONS[name]
+    lines = [line(offset, asked.get(offset)) for offset in range(sum(map(len, contents)))]
+    audit = Audit(lines)
+    found, _ = written_requests(ReplayState(), stretch(*contents), audit, lambda one: one.request_id is not None)
+    assert [(one.line.request_id, value(one.before), value(one.after)) for one in found] == expected
