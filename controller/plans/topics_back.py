@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.plans.partition_facts import partition_count
@@ -15,6 +15,7 @@ from quorate.controller.protocol import (
     TopicConfig,
 )
 from quorate.controller.protocol.labels import LABEL_ITEMS_MAX, AlterLabelsRequest, LabelEntry
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Topic
 
@@ -48,14 +49,42 @@ def _create_deleted(states: RequestStates, found: FoundWays) -> None:
         if topic.name in states.now.topics.by_name:
             found.since.append(f"there is another topic {topic.name}")
             continue
-        topics.append(_as_it_was(states, topic, found))
+        created = _as_it_was(states, topic, found)
+        if _record_count(created) > RECORDS_PER_OPERATION_MAX:
+            # It grew, by requests of their own: one that makes all of it at once would be refused.
+            found.lost.append(
+                f"topic {topic.name}: to create it takes {_record_count(created)} records, "
+                f"and one operation may write {RECORDS_PER_OPERATION_MAX}"
+            )
+            continue
+        topics.append(created)
         labels += _labels(states.before, topic)
         found.lost.append(f"the data of topic {topic.name}: it comes back empty, and under another id")
-    if topics:
-        found.changes.append(PlannedChange(create_topics=CreateTopicsRequest(topics=topics)))
+    for group in _at_once(topics):
+        found.changes.append(PlannedChange(create_topics=CreateTopicsRequest(topics=group)))
     for first in range(0, len(labels), LABEL_ITEMS_MAX):
         request = AlterLabelsRequest(changes=labels[first : first + LABEL_ITEMS_MAX])
         found.changes.append(PlannedChange(alter_labels=request))
+
+
+def _record_count(topic: CreatableTopic) -> int:
+    """The number of records that its creation writes: its own, one for each config, and one for each partition."""
+    return 1 + len(topic.configs) + (len(topic.assignments) or topic.num_partitions)
+
+
+def _at_once(topics: Iterable[CreatableTopic]) -> Iterator[list[CreatableTopic]]:
+    """The topics in their order, in groups that one operation may write."""
+    group: list[CreatableTopic] = []
+    left = RECORDS_PER_OPERATION_MAX
+    for topic in topics:
+        count = _record_count(topic)
+        if count > left:
+            yield group
+            group, left = [], RECORDS_PER_OPERATION_MAX
+        group.append(topic)
+        left -= count
+    if group:
+        yield group
 
 
 def _as_it_was(states: RequestStates, topic: Topic, found: FoundWays) -> CreatableTopic:

@@ -13,6 +13,8 @@ from quorate.controller.plans.way_back_parts import RequestStates
 from quorate.controller.plans.written_requests import written_requests
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
     DeleteTopicsRequest,
     ReassignablePartition,
     ReassignableTopic,
@@ -20,9 +22,10 @@ from quorate.controller.protocol import (
 from quorate.controller.protocol.configs import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorate.controller.protocol.labels import AlterLabelsRequest, LabelEntry
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
-from quorate.controller.topics.topics import decide_delete_topics
+from quorate.controller.topics.topics import decide_create_partitions, decide_delete_topics
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.batches.builder import BatchBuilder
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.metadata_log.records.records import (
     BeginTransactionRecord,
     ConfigRecord,
@@ -30,6 +33,7 @@ from quorate.metadata_log.records.records import (
     Record,
     UnregisterBrokerRecord,
 )
+from quorate.scripts.conformance_runner.java_random import JavaRandom
 from quorate.snapshots.difference.history import Audit
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
@@ -85,6 +89,32 @@ def test_deleted_topic_of_a_broker_that_has_gone_is_placed_anew_and_that_is_said
     (topic,) = back.changes[0].create_topics.topics
     assert (topic.assignments, topic.num_partitions, topic.replication_factor) == ([], 2, 2)
     assert "the places of topic orders's replicas: broker 2 is not registered" in back.lost
+
+
+def test_deleted_topics_come_back_in_requests_that_are_not_too_large(cluster: SmallCluster) -> None:
+    """The first two fit together, with nothing to spare; grown is more than a request makes at once."""
+    cluster.create("a", *[[0]] * (RECORDS_PER_OPERATION_MAX - 4), configs={"retention.ms": "5"})
+    for name in ("b", "c"):
+        cluster.create(name, [0])
+    cluster.create("grown", *[[0]] * (RECORDS_PER_OPERATION_MAX - 1))
+    growth = CreatePartitionsTopic(name="grown", count=RECORDS_PER_OPERATION_MAX)
+    request = CreatePartitionsRequest(topics=[growth])
+    cluster.commit(decide_create_partitions(cluster.image, cluster.config, request, JavaRandom(1)))
+
+    def delete_all() -> None:
+        ids = [cluster.topic_id(name) for name in ("a", "b", "c", "grown")]
+        cluster.commit(decide_delete_topics(cluster.image, DeleteTopicsRequest(topic_ids=ids)))
+
+    back = back_from(cluster, delete_all)
+    groups = []
+    for change in back.changes:
+        assert change.create_topics is not None
+        groups.append([one.name for one in change.create_topics.topics])
+        assert all(one.error_code == 0 for one in cluster.create_topics(change.create_topics).topics)
+    assert groups == [["a", "b"], ["c"]]
+    assert [one for one in back.lost if "grown" in one] == [
+        "topic grown: to create it takes 10001 records, and one operation may write 10000"
+    ]
 
 
 @pytest.mark.parametrize("replicas", [[2, 3], [1, 0], [0]], ids=str)
