@@ -47,7 +47,7 @@ class LogAdditions:
                 self._known, self._position = Additions(), self._log.log_start_offset
             clock = asyncio.get_running_loop().time
             ends_at = clock() + PATIENCE_S
-            while self._position < min(end_offset, self._log.high_watermark) and clock() < ends_at:
+            while self._has_more(end_offset) and clock() < ends_at:
                 chunk = self._log.read_from(self._position, _CHUNK_BYTES)
                 # Taken here: whoever asks may be given up while a thread goes through them.
                 changes, position = await asyncio.to_thread(adding_changes, chunk.data, end_offset)
@@ -55,3 +55,7 @@ class LogAdditions:
                 self._position = position
             is_known = self._position >= end_offset
             return self._known.since_ms(topic_id, partition, end_offset) if is_known else _UNKNOWN
+
+    def _has_more(self, end_offset: int) -> bool:
+        # Retention goes on while a thread decodes: what it took is not to be read any more.
+        return self._log.log_start_offset <= self._position < min(end_offset, self._log.high_watermark)

@@ -115,3 +115,19 @@ async def test_nothing_is_told_before_the_log_is_read_so_far_and_after_retention
     source.log_start_offset = 1
     patient = of(source, monkeypatch)
     assert await patient.of(TOPIC, 0, 3) == {3: 2, 4: 2, 5: 3}
+
+
+async def test_retention_that_overtakes_the_reading_ends_it_with_what_is_left_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = Log((change((3,)), change((3, 4)), change((3, 4, 5))))
+    additions = of(source, monkeypatch)
+
+    def deleted(offset: int) -> None:
+        if offset == 0:
+            source.log_start_offset = 2
+
+    source.when_read = deleted
+    assert await additions.of(TOPIC, 0, 3) == {}
+    assert source.read == [0]
+    assert await additions.of(TOPIC, 0, 3) == {3: 3, 4: 3, 5: 3}
