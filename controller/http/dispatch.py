@@ -75,7 +75,7 @@ def make_handler(route: Route) -> _Handler:
         caller = CALLER.get()
         if route.is_raw or caller is None:
             return await _answer_raw(route, node, parameters, request)
-        timeout_ms = timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
+        ends_at = _now_ms() + timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         media = body_media(request, route.media) if route.has_body else route.media[0]
         owner = node.access.owner_of_body(caller)
         with request.app[BODIES_KEY].held(owner) as room:
@@ -83,16 +83,16 @@ def make_handler(route: Route) -> _Handler:
                 route.permission.check_caller(node.access.rights(caller))
             body = await _read(route, request, node, caller, room)
             _check_sealed(caller, body)
-            forwarded = await _maybe_forward(route, request, parameters, body, caller, timeout_ms)
+            forwarded = await _maybe_forward(route, request, parameters, body, caller, _left_ms(ends_at))
             if forwarded is not None:
                 if not route.is_write:  # who asks is this node's to find out; what he may, the other one has looked at
                     STANDING.get().check(lambda rights: None)
                 return forwarded
-            model = await _decode(route, request, body, media, owner)
+            model = await _decode(route, request, body, media, owner, ends_at)
             rights = node.access.rights(caller)
             ORIGIN.set(origin_of(caller, REQUEST_ID.get(), rights.grounds))
             PRECONDITION.set(precondition_of(request, rights, parameters, model))
-            reply = await run_route(route, Call(node, timeout_ms, rights), parameters, model)
+            reply = await run_route(route, Call(node, _left_ms(ends_at), rights), parameters, model)
             if not route.is_write:  # it may have waited; what is written is told
                 STANDING.get().check(partial(route.permission.check, body=model))
                 request[READ_KEY] = route
@@ -113,11 +113,35 @@ async def _answer_raw(route: Route, node: Node, parameters: BaseModel, request: 
     return answer
 
 
-async def _decode(route: Route, request: web.Request, body: bytes, media: str, owner: str | None) -> BaseModel:
+def _now_ms() -> float:
+    return asyncio.get_running_loop().time() * 1000
+
+
+def _left_ms(ends_at: float) -> float:
+    """The rest of the time of a request that nothing was done about, in ms.
+
+    Raises:
+        ApiError: REQUEST_TIMED_OUT, nothing is left.
+    """
+    left_ms = ends_at - _now_ms()
+    if left_ms <= 0:
+        message = f"the time for this request was over {-left_ms:.0f} ms before it was begun: nothing was done"
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message)
+    return left_ms
+
+
+async def _decode(
+    route: Route, request: web.Request, body: bytes, media: str, owner: str | None, ends_at: float
+) -> BaseModel:
     if not route.has_body:
         return Nothing()
     if len(body) <= bytes_at_once(owner):
         return decode_body(route.body, body, media)
+    work = _decode_in_turn(route, request, body, media, owner)
+    return await _bounded(work, _left_ms(ends_at), "waiting for the turn of this body", is_write=False)
+
+
+async def _decode_in_turn(route: Route, request: web.Request, body: bytes, media: str, owner: str | None) -> BaseModel:
     async with request.app[TURNS_KEY].turn(owner):
         if request.transport is None:
             raise ConnectionResetError("nobody waits for the answer any more")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from quorate.controller.api.content import decode_body
+from quorate.controller.api.headers import TIMEOUT_MS
 from quorate.controller.connections.body_turns import bytes_at_once
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.http import dispatch, express
@@ -172,6 +173,24 @@ async def test_body_of_who_has_gone_takes_no_time(monkeypatch: pytest.MonkeyPatc
 
         await eventually(is_over, "nothing waits any more")
     assert not decoded
+
+
+async def test_time_of_a_request_goes_on_while_its_body_waits_for_its_turn() -> None:
+    async with stage(1) as on:
+        await on.register(1, 1)
+        server, client = on.members[1]._server, await Client.open(on)
+        assert server is not None
+        turns, before = server._runner.app[dispatch.TURNS_KEY], on.quorum.log_end_offset
+        body = json.dumps(new_topics("late", validate_only=False)).encode() + b" " * bytes_at_once(None)
+        async with turns.turn("User:ben"):
+            await client.write(request(TOPICS, body, f"{TIMEOUT_MS}: 50"))
+            status, _, refusal = await asyncio.wait_for(client.read(), 10)
+        assert (status, json.loads(refusal)["error"]) == (503, "REQUEST_TIMED_OUT")
+        assert (on.quorum.log_end_offset, len(turns._lines)) == (before, 0)
+        await client.write(request(TOPICS, body, f"{TIMEOUT_MS}: 30000"))
+        assert (await client.read())[0] == 200
+        assert before < on.quorum.log_end_offset
+        client.close()
 
 
 def _asked_by(principal: str | None, tmp_path: Path) -> AbstractAsyncContextManager[Stage]:
