@@ -20,13 +20,14 @@ from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of,
 from quorate.scripts.cli.plans.wording import plan_lines
 from quorate.scripts.cli.topics.json_files import ReassignmentFile
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import exit_by, report
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.programs.failures import Failed
 
 
 class IfInterrupted(StrEnum):
@@ -97,16 +98,14 @@ def refuse_changed(found: list[StepStanding], was_done: int = 0) -> None:
     """Name what is no longer so. ``was_done``: steps before these.
 
     Raises:
-        typer.Exit: something is not.
+        Failed: something is not.
     """
     changes = [change for one in found for change in one.changes]
     if changes:
-        sys.stderr.writelines(f"quorate: {shown_name(change)}\n" for change in changes)
         done = (
             f"{counted(was_done, 'step')} of it had been done, and nothing more was" if was_done else "nothing was done"
         )
-        sys.stderr.write(f"quorate: that has changed since the plan was made; {done}\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed(*map(shown_name, changes), f"that has changed since the plan was made; {done}")
 
 
 class PlanRun:
@@ -136,7 +135,7 @@ class PlanRun:
         ``wait``: also for the moves of the last step.
 
         Raises:
-            typer.Exit: one was, or a move did not arrive. As ``ask``.
+            Failed: one was, or a move did not arrive. As ``ask``.
         """
         try:
             last = len(self._plan.steps) - 1
@@ -155,7 +154,7 @@ class PlanRun:
             if self._as_json:
                 plan = self._plan
                 steps = AppliedSteps(cluster_id=plan.cluster_id, undoes=plan.undoes, steps=self._applied)
-                sys.stdout.write(steps.model_dump_json() + "\n")
+                sys.stdout.write(as_document(steps) + "\n")
 
     def _make(self, number: int, step: PlanStep, stands: StepStanding) -> None:
         if stands.kind != "ready":
@@ -190,10 +189,9 @@ class PlanRun:
     def _wait(self, moves: ReassignmentFile) -> None:
         moved = ask(*self._whom, lambda client: watch_moves(client, moves))
         self._know(moved=moved)
-        missed = [one for one in moved.partitions if one.status != "complete"]
-        sys.stderr.writelines(f"quorate: {one.sentence}\n" for one in missed)
+        missed = [one.sentence for one in moved.partitions if one.status != "complete"]
         if missed:
-            raise typer.Exit(exit_codes.REFUSED)
+            raise Failed(*missed)
 
     def _end_waiting(self, moves: ReassignmentFile, if_interrupted: IfInterrupted) -> None:
         if if_interrupted is IfInterrupted.LEAVE:

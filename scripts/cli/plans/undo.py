@@ -22,12 +22,12 @@ from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
 from quorate.scripts.cli.plans.plan_ids import last_standing, run_id, without_number
 from quorate.scripts.cli.plans.steps import standings
 from quorate.scripts.cli.plans.wording import plan_lines
-from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time
+from quorate.scripts.terminal.programs.failures import Failed
 from quorate.snapshots.image.image import MetadataImage
 
 #: Events that whoever runs a cluster asks for: what brokers ask for by themselves is not to be taken back.
@@ -165,16 +165,14 @@ def _say_what_is_not_so(back: WayBack, *, rest: bool) -> None:
     """Say what cannot be taken back, and why.
 
     Raises:
-        typer.Exit: nothing can, or some has changed since and the rest is not wanted.
+        Failed: nothing can, or some has changed since and the rest is not wanted.
     """
-    for sentence in _sentences(back):
-        sys.stderr.write(f"quorate: {shown_name(sentence)}\n")
+    sentences = [shown_name(sentence) for sentence in _sentences(back)]
     if back.since and not rest:
-        sys.stderr.write("quorate: nothing was done; --rest takes back what nobody has changed since\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed(*sentences, "nothing was done; --rest takes back what nobody has changed since")
     if not back.changes:
-        sys.stderr.write("quorate: nothing of it can be taken back\n")
-        raise typer.Exit(exit_codes.REFUSED)
+        raise Failed(*sentences, "nothing of it can be taken back")
+    sys.stderr.writelines(f"quorate: {sentence}\n" for sentence in sentences)
 
 
 def _sentences(back: WayBack) -> Iterator[str]:

@@ -55,7 +55,15 @@ async def refused(user: Terminal, file: Path) -> list[str]:
     assert (ended.code, state(user), ended.out) == (exit_codes.REFUSED, before, ""), ended
     *changes, last = ended.err.splitlines()
     assert last == "quorate: that has changed since the plan was made; nothing was done"
+    told = await user.run("apply", str(file), "--yes", "--json")
+    sentences = [line.removeprefix("quorate: ") for line in (*changes, last)]
+    assert (told.code, told.out, json.loads(told.err)) == (ended.code, "", refusal_of(*sentences))
     return changes
+
+
+def refusal_of(*sentences: str) -> dict[str, Any]:
+    """The document of docs/operations.md that tells programs of it."""
+    return {"error": "REFUSED", "message": "; ".join(sentences), "retriable": "no", "exit_code": exit_codes.REFUSED}
 
 
 async def topic(user: Terminal, name: str) -> dict[str, Any]:
@@ -194,7 +202,9 @@ async def test_plan_of_moves_waits_goes_on_after_an_interruption_and_names_broke
     shown = await planned(user, file, "reassign", "apply", str(moves))
     assert "  move orders-0 from 11,12 to 13\n" in shown.out
     applied = await user.run("apply", str(file), "--yes", "--json")
-    (step,) = json.loads(applied.out)["steps"]
+    document = json.loads(applied.out)
+    assert (document["schema_version"], set(document["as_of"])) == (1, {"offset", "time"})
+    (step,) = document["steps"]
     assert (step["outcome"], step["operation"]) == ("done", "alter_partition_reassignments")
     assert (await topic(user, "orders"))["partitions"][0]["adding_replicas"] == [13]
     open_moves = state(user)

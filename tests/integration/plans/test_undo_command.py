@@ -117,6 +117,10 @@ async def test_undo_leaves_alone_what_others_have_changed_since(user: Terminal) 
         "quorate: not as it left it: configs of topic/orders: retention.ms is 11 now",
         "quorate: nothing was done; --rest takes back what nobody has changed since",
     ]
+    told = await user.run("undo", request_id, "--yes", "--json")
+    failure = json.loads(told.err.splitlines()[-1])
+    assert (failure["error"], failure["exit_code"]) == ("REFUSED", exit_codes.REFUSED)
+    assert "retention.ms is 11 now; nothing was done" in failure["message"]
     await done(user, "undo", request_id, "--rest", "--yes")
     assert differing(before, image(user)) == ["configs topic/orders changed segment.ms"]
 
