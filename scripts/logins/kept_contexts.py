@@ -15,6 +15,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.invalid_settings import InvalidSettings
+from quorate.scripts.logins.cluster_variables import (
+    CA_VARIABLE,
+    CERT_VARIABLE,
+    CONTROLLERS_VARIABLE,
+    DIRECTORY_VARIABLE,
+    INSECURE_VARIABLE,
+    KEY_VARIABLE,
+    PASSWORD_VARIABLE,
+    SECRET_VARIABLE,
+    USER_VARIABLE,
+)
 from quorate.scripts.logins.private_state import read_state, state_file, write_state
 
 _FILE: Final = "contexts.json"
@@ -59,26 +70,21 @@ class KeptContext(BaseModel):
         """The variables that it stands for."""
         said = {variable: getattr(self, field) for field, variable in _VARIABLES.items()}
         return {variable: str(value) for variable, value in said.items() if value} | (
-            {"QUORATE_INSECURE": "1"} if self.insecure else {}
+            {INSECURE_VARIABLE: "1"} if self.insecure else {}
         )
 
 
 #: Field -> the environment variable that it stands for.
 _VARIABLES: Final[Mapping[str, str]] = {
-    "controllers": "QUORATE_CONTROLLERS",
-    "directory": "QUORATE_DIR",
-    "ca_files": "QUORATE_CA_FILE",
-    "cert_file": "QUORATE_CERT_FILE",
-    "key_file": "QUORATE_KEY_FILE",
-    "secret_file": "QUORATE_SHARED_SECRET_FILE",
-    "user": "QUORATE_USER",
-    "password_file": "QUORATE_PASSWORD_FILE",
+    "controllers": CONTROLLERS_VARIABLE,
+    "directory": DIRECTORY_VARIABLE,
+    "ca_files": CA_VARIABLE,
+    "cert_file": CERT_VARIABLE,
+    "key_file": KEY_VARIABLE,
+    "secret_file": SECRET_VARIABLE,
+    "user": USER_VARIABLE,
+    "password_file": PASSWORD_VARIABLE,
 }
-#: All variables that say where, how and in whose name to ask: a context takes the place of them together, so that no
-#: secret of one cluster is shown to another.
-REPLACED_VARIABLES: Final = frozenset(
-    {*_VARIABLES.values(), "QUORATE_INSECURE", "QUORATE_MECHANISM", "QUORATE_DELEGATION_TOKEN"}
-)
 
 
 class KeptContexts(BaseModel):

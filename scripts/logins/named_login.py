@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 import typer
 
 from quorate.controller.client.login import DEFAULT_MECHANISM, PasswordLogin
+from quorate.scripts.logins.cluster_variables import (
+    MECHANISM_VARIABLE,
+    PASSWORD_VARIABLE,
+    TOKEN_VARIABLE,
+    USER_VARIABLE,
+)
 from quorate.scripts.logins.passwords import read_password
-
-#: The user that commands log in as, without `User:`, and the file whose first line is the password.
-USER_VARIABLE: Final = "QUORATE_USER"
-PASSWORD_VARIABLE: Final = "QUORATE_PASSWORD_FILE"
-MECHANISM_VARIABLE: Final = "QUORATE_MECHANISM"
-#: 1: the user is the id of a delegation token, and the password its HMAC.
-TOKEN_VARIABLE: Final = "QUORATE_DELEGATION_TOKEN"
 
 
 def is_login_named() -> bool:

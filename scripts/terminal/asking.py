@@ -20,12 +20,10 @@ from quorate.controller.client.attempts import Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.client.connection import Connection
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
+from quorate.scripts.logins.cluster_variables import CERT_VARIABLE, PRINCIPAL_VARIABLE, SECRET_VARIABLE, USER_VARIABLE
 from quorate.scripts.logins.kept_logins import KeptLogin, find_kept
-from quorate.scripts.logins.named_login import USER_VARIABLE, find_login, is_login_named
+from quorate.scripts.logins.named_login import find_login, is_login_named
 from quorate.scripts.terminal.connecting import (
-    CERT_VARIABLE,
-    PRINCIPAL_VARIABLE,
-    SECRET_VARIABLE,
     find_controllers,
     find_secret,
     find_tls,

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
-from quorate.scripts.terminal.places.chosen import CONTROLLERS_VARIABLE, DIRECTORY_VARIABLE
+from quorate.scripts.logins.cluster_variables import (
+    CA_VARIABLE,
+    CERT_VARIABLE,
+    CONTROLLERS_VARIABLE,
+    DIRECTORY_VARIABLE,
+    INSECURE_VARIABLE,
+    KEY_VARIABLE,
+    PRINCIPAL_VARIABLE,
+    SECRET_VARIABLE,
+)
 from quorate.snapshots.checkpoints.moments import InvalidMoment, parse_moment
 
 if TYPE_CHECKING:
@@ -20,16 +29,6 @@ if TYPE_CHECKING:
 
 #: Where `scripts/up` keeps its cluster.
 LOCAL_DIRECTORY: Final = Path("var")
-#: Environment variable with the file of the shared secret, or of a token.
-SECRET_VARIABLE: Final = "QUORATE_SHARED_SECRET_FILE"
-#: Environment variable with the principal that commands ask as.
-PRINCIPAL_VARIABLE: Final = "QUORATE_PRINCIPAL"
-#: With which commands speak TLS: CAs, of several with commas between them, and a certificate with its key, all in PEM.
-CA_VARIABLE: Final = "QUORATE_CA_FILE"
-CERT_VARIABLE: Final = "QUORATE_CERT_FILE"
-KEY_VARIABLE: Final = "QUORATE_KEY_FILE"
-#: 1: what is secret is sent without TLS, too, and to other machines.
-INSECURE_VARIABLE: Final = "QUORATE_INSECURE"
 
 Controllers = Annotated[
     str | None,

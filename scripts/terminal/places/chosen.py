@@ -12,14 +12,13 @@ from typing import Final
 
 import typer
 
-from quorate.scripts.logins.kept_contexts import REPLACED_VARIABLES, KeptContexts
+from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE, DIRECTORY_VARIABLE, REPLACED_VARIABLES
+from quorate.scripts.logins.kept_contexts import KeptContexts
 
 CONTEXT_OPTION: Final = "--context"
 DIRECTORY_OPTION: Final = "--dir"
 CONTROLLERS_OPTION: Final = "--controllers"
 CONTEXT_VARIABLE: Final = "QUORATE_CONTEXT"
-DIRECTORY_VARIABLE: Final = "QUORATE_DIR"
-CONTROLLERS_VARIABLE: Final = "QUORATE_CONTROLLERS"
 
 
 def chosen_environment(

@@ -10,13 +10,9 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
+from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE
 from quorate.scripts.logins.kept_contexts import read_contexts
-from quorate.scripts.terminal.places.chosen import (
-    CONTEXT_OPTION,
-    CONTROLLERS_VARIABLE,
-    DIRECTORY_OPTION,
-    chosen_environment,
-)
+from quorate.scripts.terminal.places.chosen import CONTEXT_OPTION, DIRECTORY_OPTION, chosen_environment
 
 
 def _options(

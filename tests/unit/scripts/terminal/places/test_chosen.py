@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 import typer
 
+from quorate.scripts.logins import cluster_variables
 from quorate.scripts.logins.kept_contexts import KeptContext, KeptContexts, NoSuchContext
 from quorate.scripts.terminal.places.chosen import chosen_environment
 
@@ -15,7 +16,7 @@ TWIN = KeptContext(name="twin", directory="/twin", ca_files="/ca.pem", cert_file
 KEPT = KeptContexts(current="prod", contexts=(PROD, TWIN))
 IN_USE = {"QUORATE_CONTROLLERS": "p:1", "QUORATE_SHARED_SECRET_FILE": "/prod.token"}
 ELSEWHERE = {"QUORATE_CONTROLLERS": "a:1", "QUORATE_USER": "ana"}
-OTHERS = {"PATH": "/bin", "EMPTY": "", "QUORATE_PRINCIPAL": "User:olga"}
+OTHERS = {"PATH": "/bin", "EMPTY": ""}
 
 
 def chosen(arguments: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -55,6 +56,13 @@ def test_context_is_all_that_it_says() -> None:
         "QUORATE_KEY_FILE": "/k",
         "QUORATE_INSECURE": "1",
     }
+
+
+def test_context_takes_the_place_of_every_variable_that_says_where_or_who() -> None:
+    """Nobody is asked in a name, and nothing is shown, that is for another cluster."""
+    variables = {value for name, value in vars(cluster_variables).items() if name.endswith("_VARIABLE")}
+    assert "QUORATE_PRINCIPAL" in variables
+    assert chosen("--context prod", dict.fromkeys(variables, "of another")) == IN_USE
 
 
 @pytest.mark.parametrize(
