@@ -24,10 +24,8 @@ class Stall(NamedTuple):
     @property
     def words(self) -> str:
         """The sentence about them."""
-        named = ", ".join(self.partitions[:_NAMED_MAX])
-        more = f" and {len(self.partitions) - _NAMED_MAX} more" if len(self.partitions) > _NAMED_MAX else ""
         why = f"is {self.state}" if self.state != "active" else "has not caught up"
-        return f"{named}{more} wait for broker {self.broker}, which {why}"
+        return f"{_first_names(self.partitions)} wait for broker {self.broker}, which {why}"
 
 
 class MoveProgress:
@@ -46,6 +44,7 @@ class MoveProgress:
         self._began = time.monotonic()
         self._said_at = self._began
         self._stalled: frozenset[int] = frozenset()
+        self._is_held = False
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -54,8 +53,11 @@ class MoveProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
 
-    def show(self, ended: int, total: int, under_way: int, stalls: Sequence[Stall]) -> None:
-        """Show a look: on a terminal at once, elsewhere when it is time or something new stalls."""
+    def show(self, ended: int, total: int, under_way: int, stalls: Sequence[Stall], others: Sequence[str] = ()) -> None:
+        """Show a look: on a terminal at once, elsewhere when it is time or something new stalls.
+
+        ``others``: the partitions, as `topic-number`, whose moves by others leave no room for any of these to begin.
+        """
         now = time.monotonic()
         words = progress_words(ended, total, under_way, now - self._began)
         self._bar.update(self._task, completed=ended, total=total, description=words)
@@ -65,6 +67,12 @@ class MoveProgress:
         if is_new:
             for stall in stalls:
                 self._say(stall.words)
+        if others and not self._is_held:
+            self._say(
+                "nothing can begin: as many reassignments as --at-once allows are open, those of others: "
+                f"{_first_names(others)}"
+            )
+        self._is_held = bool(others)
         if self._bar.disable and (is_new or now - self._said_at >= _PAUSE_S):
             self._said_at = now
             self._say(words)
@@ -76,6 +84,11 @@ class MoveProgress:
             sys.stderr.flush()
         else:
             self._bar.console.print(f"quorate: {words}")
+
+
+def _first_names(partitions: Sequence[str]) -> str:
+    more = f" and {len(partitions) - _NAMED_MAX} more" if len(partitions) > _NAMED_MAX else ""
+    return ", ".join(partitions[:_NAMED_MAX]) + more
 
 
 def progress_words(ended: int, total: int, under_way: int, seconds: float) -> str:

@@ -85,7 +85,8 @@ class MoveRun:
                 if self.waiting and len(open_now) < self._at_once:
                     await self._begin(client, self._at_once - len(open_now))
                 stalls = await self._stalls(client, open_now)
-                progress.show(self.ended, self.total - len(self.refused), len(self.under_way), stalls)
+                others = self._others(open_now)
+                progress.show(self.ended, self.total - len(self.refused), len(self.under_way), stalls, others)
                 if not self.waiting and not self.under_way:
                     return
                 await asyncio.sleep(_LOOK_S)
@@ -99,6 +100,12 @@ class MoveRun:
         now = asyncio.get_running_loop().time()
         self._since = {name: self._since.get(name, now) for name in self.under_way}
         return open_now
+
+    def _others(self, open_now: Collection[PartitionName]) -> list[str]:
+        """The moves of others that are all that is waited for; none where a move of these is under way or may begin."""
+        if self.under_way or not self.waiting or len(open_now) < self._at_once:
+            return []
+        return [f"{topic}-{number}" for topic, number in sorted(open_now)]
 
     async def _begin(self, client: ControllerClient, count: int) -> None:
         chosen = dict(islice(self.waiting.items(), count))

@@ -132,6 +132,34 @@ async def test_drain_waits_for_moves_that_somebody_else_began_meanwhile(user: Te
     assert not any(11 in row for row in await replicas(user, "late"))
 
 
+async def test_run_that_may_begin_nothing_says_whose_moves_it_waits_for(
+    user: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = {"name": "orders", "partitions": [{"partition_index": 2, "replicas": [13, 14]}]}
+    status, reply, _ = await user.stage.ask(1, "POST", "/v1/partition-reassignments", {"topics": [moved]})
+    assert status == 200, reply
+    run = MoveRun({("orders", 0): [13, 12]}, at_once=1)
+    said: list[str] = []
+
+    async def is_told() -> bool:
+        said.append(capsys.readouterr().err)
+        return "those of others: orders-2\n" in "".join(said)
+
+    async with ControllerClient(user.stage.urls) as client, asyncio.TaskGroup() as group:
+        running = group.create_task(run.carry_out(client))
+        await eventually(is_told, "the move of somebody else is named")
+        assert (run.under_way, running.done()) == (set(), False)
+        await user.catch_up("orders-2")
+
+        async def has_begun() -> bool:
+            return run.under_way == {("orders", 0)}
+
+        await eventually(has_begun, "there is room")
+        await user.catch_up("orders-0")
+        await running
+    assert (run.ended, run.refused) == (1, {})
+
+
 async def test_run_says_what_stalls_and_goes_on_after_a_refusal(
     user: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:

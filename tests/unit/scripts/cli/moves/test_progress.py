@@ -49,3 +49,15 @@ def test_progress_without_a_terminal_tells_of_a_stall_once(monkeypatch: pytest.M
     assert lines[0] == "quorate: a-0 wait for broker 12, which is fenced"
     assert lines[1].startswith("quorate: 1 of 2 moved, 1 on their way")
     assert len(lines) == 2
+
+
+def test_moves_of_others_that_leave_no_room_are_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = StringIO()
+    monkeypatch.setattr(sys, "stderr", err)
+    theirs = [f"a-{number}" for number in range(5)]
+    with MoveProgress() as progress:
+        for others in ([], theirs, theirs[1:], [], theirs[:1]):
+            progress.show(0, 2, 0, [], others)
+    lines = [line for line in err.getvalue().splitlines() if "moved" not in line]
+    why = "quorate: nothing can begin: as many reassignments as --at-once allows are open, those of others:"
+    assert lines == [f"{why} a-0, a-1, a-2 and 2 more", f"{why} a-0"]
