@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,12 +14,13 @@ from pydantic import BaseModel, ConfigDict
 from quorate.controller.api.answers.plan_models import ChangePlan, PlanStep
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.waves import reassignment_request
 from quorate.scripts.cli.plans.plan_files import read_plan
 from quorate.scripts.cli.plans.plan_ids import run_id, step_id
 from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of, send_step, standing, standings
 from quorate.scripts.cli.plans.wording import plan_lines
-from quorate.scripts.cli.topics.json_files import ReassignmentFile
+from quorate.scripts.cli.topics.json_files import PlannedPartition, ReassignmentFile
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
@@ -128,6 +130,8 @@ class PlanRun:
         self._request_id = request_id
         self._as_json = as_json
         self._applied: list[AppliedStep] = []
+        #: Moves that were asked for, or may have been; without those that were seen to be done.
+        self._on_their_way: list[PlannedPartition] = []
 
     def to_its_end(self, *, wait: bool, if_interrupted: IfInterrupted) -> None:
         """Make all changes, in their order. Ends the command where one is refused.
@@ -141,14 +145,15 @@ class PlanRun:
             last = len(self._plan.steps) - 1
             for number, (step, stands) in enumerate(zip(self._plan.steps, self._found, strict=True)):
                 moves = None if stands.kind == "done" else moves_of(step)
-                try:
-                    self._make(number, step, stands)
-                    if moves is not None and (wait or (step.waits and number < last)):
-                        self._wait(moves)
-                except KeyboardInterrupt:
-                    if moves is not None:
-                        self._end_waiting(moves, if_interrupted)
-                    raise
+                if moves is not None:
+                    self._on_their_way += moves.partitions
+                self._make(number, step, stands)
+                if moves is not None and (wait or (step.waits and number < last)):
+                    self._wait(moves)
+        except KeyboardInterrupt:
+            if self._on_their_way:
+                self._end_waiting(if_interrupted)
+            raise
         finally:
             # Also when an outcome is unknown: what was reached is needed most then.
             if self._as_json:
@@ -192,12 +197,14 @@ class PlanRun:
         missed = [one.sentence for one in moved.partitions if one.status != "complete"]
         if missed:
             raise Failed(*missed)
+        done = {(one.topic, one.partition) for one in moves.partitions}
+        self._on_their_way = [one for one in self._on_their_way if (one.topic, one.partition) not in done]
 
-    def _end_waiting(self, moves: ReassignmentFile, if_interrupted: IfInterrupted) -> None:
+    def _end_waiting(self, if_interrupted: IfInterrupted) -> None:
         if if_interrupted is IfInterrupted.LEAVE:
             sys.stderr.write("quorate: the moves go on; the same `quorate apply` goes on with the plan, too\n")
             return
-        count = ask(*self._whom, lambda client: _cancel_open(client, moves))
+        count = ask(*self._whom, lambda client: _cancel_open(client, self._on_their_way))
         sys.stderr.write(f"quorate: moves that were not over, and were taken back: {count}\n")
 
 
@@ -205,12 +212,13 @@ async def _standing_now(client: ControllerClient, step: PlanStep) -> StepStandin
     return standing(step, (await client.answers.facts(step.change)).facts)
 
 
-async def _cancel_open(client: ControllerClient, moves: ReassignmentFile) -> int:
+async def _cancel_open(client: ControllerClient, moves: Sequence[PlannedPartition]) -> int:
     """Cancel those moves that are open; how many those were."""
-    wanted = {(one.topic, one.partition) for one in moves.partitions}
+    wanted = {(one.topic, one.partition) for one in moves}
     listed = await client.list_partition_reassignments(is_linearizable=True)
     named = ((topic.name, one.partition_index) for topic in listed.topics for one in topic.partitions)
-    still_open: dict[tuple[str, int], None] = dict.fromkeys(name for name in named if name in wanted)
-    if still_open:
-        await client.alter_partition_reassignments(reassignment_request(still_open))
+    still_open = list(dict.fromkeys(name for name in named if name in wanted))
+    for first in range(0, len(still_open), RECORDS_PER_OPERATION_MAX):
+        some = still_open[first : first + RECORDS_PER_OPERATION_MAX]
+        await client.alter_partition_reassignments(reassignment_request(dict.fromkeys(some)))
     return len(still_open)

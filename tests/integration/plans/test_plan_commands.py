@@ -280,6 +280,14 @@ async def moving(user: Terminal) -> list[str]:
     return [f"{one['name']}-{each['partition_index']}" for one in reply["topics"] for each in one["partitions"]]
 
 
+async def interrupted(user: Terminal, file: Path, *arguments: str, when: Callable[[], Awaitable[bool]]) -> Ended:
+    """What `apply` says when somebody says Ctrl-C at that time."""
+    process = await start(user.stage.urls[1], "apply", str(file), "--yes", *arguments)
+    await eventually(when, "the move is open")
+    process.send_signal(signal.SIGINT)
+    return await end_of(process)
+
+
 async def test_waves_of_a_drain_follow_each_other_and_ctrl_c_leaves_them_or_takes_them_back(
     user: Terminal, tmp_path: Path
 ) -> None:
@@ -299,16 +307,10 @@ async def test_waves_of_a_drain_follow_each_other_and_ctrl_c_leaves_them_or_take
         await user.beat()
         return await moving(user) == [other]
 
-    async def interrupted(*arguments: str, when: Callable[[], Awaitable[bool]]) -> Ended:
-        process = await start(user.stage.urls[1], "apply", str(file), "--yes", *arguments)
-        await eventually(when, "the move is open")
-        process.send_signal(signal.SIGINT)
-        return await end_of(process)
-
-    taken = await interrupted("--if-interrupted", "cancel", when=is_first_open)
+    taken = await interrupted(user, file, "--if-interrupted", "cancel", when=is_first_open)
     assert (taken.code, await moving(user)) == (exit_codes.INTERRUPTED, []), taken
     assert "moves that were not over, and were taken back: 1\n" in taken.err
-    left = await interrupted(when=is_first_open)
+    left = await interrupted(user, file, when=is_first_open)
     assert (left.code, await moving(user)) == (exit_codes.INTERRUPTED, [one]), left
     assert "the moves go on; the same `quorate apply` goes on with the plan, too" in left.err
     async with asyncio.TaskGroup() as group:
@@ -319,3 +321,22 @@ async def test_waves_of_a_drain_follow_each_other_and_ctrl_c_leaves_them_or_take
     assert [step["outcome"] for step in steps] == ["earlier", "done"]
     partitions = (await topic(user, "orders"))["partitions"]
     assert 12 not in partitions[int(one.rpartition("-")[2])]["replica_nodes"]
+
+
+async def test_moves_that_nobody_waited_for_are_taken_back_by_ctrl_c_too(user: Terminal, tmp_path: Path) -> None:
+    """The first step is not waited for, the second is, and the third is never reached."""
+    file, other = tmp_path / "plan.json", tmp_path / "other.json"
+    await planned(user, file, "brokers", "drain", "12", "--at-once", "1")
+    await planned(user, other, "configs", "alter", "topic/orders", "--set", "retention.ms=5")
+    plan = json.loads(file.read_text())
+    plan["steps"][0]["waits"] = False
+    plan["steps"] += json.loads(other.read_text())["steps"]
+    file.write_text(json.dumps(plan))
+
+    async def are_both_open() -> bool:
+        await user.beat()
+        return len(await moving(user)) == 2
+
+    taken = await interrupted(user, file, "--if-interrupted", "cancel", when=are_both_open)
+    assert (taken.code, await moving(user)) == (exit_codes.INTERRUPTED, []), taken
+    assert "moves that were not over, and were taken back: 2\n" in taken.err
