@@ -54,6 +54,8 @@ READ_KEY: Final = web.RequestKey("read", Route)
 _GRACE_MS: Final = 500.0
 #: A view of the cluster is wanted at once: an active controller that does not answer by then is not waited for.
 _VIEW_MS: Final = 500.0
+#: ... and of the client's time no more than this: in the rest this node gives its own.
+_VIEW_SHARE: Final = 0.5
 #: Of the time for a request that is passed on, what it may wait for its turn.
 _TURN_SHARE: Final = 0.5
 
@@ -193,7 +195,7 @@ async def _maybe_forward(
         return None
     is_view = route.serving is Serving.VIEW
     limit_ms = min(timeout_ms + _GRACE_MS, node.limits.forward_timeout_ms)
-    limit_ms = min(limit_ms, _VIEW_MS) if is_view else limit_ms
+    limit_ms = min(limit_ms, timeout_ms * _VIEW_SHARE, _VIEW_MS) if is_view else limit_ms
     ends_at = asyncio.get_running_loop().time() + limit_ms / 1000
     try:
         active_peer(node, caller.hops)  # where there is none, nobody waits for a turn

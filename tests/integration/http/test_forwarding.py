@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from quorate.controller.api.headers import HOPS
+from quorate.controller.api.headers import HOPS, TIMEOUT_MS
 from quorate.controller.api.tls_contexts import CertificateEnded
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.http import forwarding
@@ -108,11 +108,14 @@ async def test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_
         assert asyncio.get_running_loop().time() - started < 5.0
 
 
-async def test_view_is_given_by_the_standby_itself_when_the_active_controller_does_not_answer() -> None:
+@pytest.mark.parametrize("said", [{}, {TIMEOUT_MS: "400"}], ids=["usual time", "short time"])
+async def test_view_is_given_by_the_standby_itself_when_the_active_controller_does_not_answer(
+    said: dict[str, str],
+) -> None:
     async with stage() as s, frozen_server() as url:
         s.peers[1] = Peer(1, url)
         started = asyncio.get_running_loop().time()
-        status, reply, headers = await s.ask(2, "GET", "/v1/status")
+        status, reply, headers = await s.ask(2, "GET", "/v1/status", headers=said)
         assert (status, headers["X-Quorate-Node"], reply["quorum"]["active_id"]) == (200, "2", 1)
         assert asyncio.get_running_loop().time() - started < 1.0
 
