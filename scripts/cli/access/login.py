@@ -92,8 +92,10 @@ def logout(
     dropped = drop(None if every else find_controllers(controllers))
     for one in dropped:
         typer.echo(f"{shown_name(one.principal)} is logged out of {shown_name(', '.join(one.controllers))}.")
+        typer.echo(f"No command shows that token any more; whoever copied it may until {one.ends_at}.")
     if not dropped:
         typer.echo("Nobody was logged in there.")
+    typer.echo("In the directory of a local cluster commands ask as its administrator from now on.")
 
 
 def _closed_ways(urls: tuple[str, ...]) -> tuple[str, ...]:

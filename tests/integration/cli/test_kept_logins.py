@@ -58,6 +58,7 @@ async def test_login_is_kept_for_the_controllers_that_were_named_until_the_logou
         assert (await created("four", *s.urls)).code == exit_codes.REFUSED
         gone = await alone("logout", "--controllers", s.urls[1])
         assert (gone.code, "User:ana is logged out of" in gone.out) == (exit_codes.DONE, True)
+        assert "whoever copied it may until 20" in gone.out
         assert token not in file.read_text()
         assert (await created("after", s.urls[0])).code == exit_codes.REFUSED
         assert "Nobody was logged in" in (await alone("logout", "--all")).out
