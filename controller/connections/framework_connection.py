@@ -131,7 +131,9 @@ class FrameworkConnection(asyncio.Protocol):
             self.head_since = self._clock()
         seen = self._tail + data
         end = seen.find(HEAD_END)
-        if self._head_bytes + (len(data) if end < 0 else end) > HEAD_BYTES_MAX:
+        # The last bytes may be those of the end, which is none of the head.
+        before_end = len(seen) - len(HEAD_END) + 1 if end < 0 else end
+        if self._head_bytes - len(self._tail) + before_end > HEAD_BYTES_MAX:
             self.dismiss(
                 HttpRefusal(431, f"the head of a request has at most {HEAD_BYTES_MAX} bytes: line and headers")
             )

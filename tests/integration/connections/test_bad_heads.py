@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quorate.controller.connections.framework_connection import HEAD_BYTES_MAX
+from quorate.controller.connections.framework_connection import HEAD_BYTES_MAX, HEAD_END
 from tests.integration.http.test_express import HOST, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import stage
 from tests.waiting import eventually
@@ -56,6 +56,20 @@ async def test_head_that_cannot_be_read_is_refused_in_the_form_of_all_errors(
         assert await client.is_closed()
         client.close()
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+async def test_head_is_as_long_when_its_end_comes_in_pieces(at: int) -> None:
+    line = f"GET /livez HTTP/1.1\r\nHost: {HOST}\r\n".encode()
+    longest = line + MANY[: HEAD_BYTES_MAX - len(line)]
+    async with stage(1) as on:
+        client = await Client.open(on)
+        await client.write(f"GET /livez HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode())
+        assert (await client.read())[0] == 200
+        for head, status in ((longest, 200), (longest + b"a", 431)):
+            await client.write(head + HEAD_END[:at], HEAD_END[at:])
+            assert (await client.read())[0] == status
+        client.close()
 
 
 async def test_bodies_are_none_of_a_head_whether_they_are_read_or_thrown_away() -> None:
