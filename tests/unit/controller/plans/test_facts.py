@@ -94,6 +94,26 @@ def test_moves_go_by_who_gets_replicas_and_not_by_who_leads(cluster: SmallCluste
     assert facts_of(cluster.image, change(moving([1], 7)))[1].values == {"replicas": None}
 
 
+def test_places_are_those_of_the_partitions_in_the_order_in_which_moves_name_them(cluster: SmallCluster) -> None:
+    places = {0: [0, 1], 1: [3, 1], 2: [2, 0]}
+    cluster.create("wide", *places.values())
+    move = ReassignablePartition(partition_index=1, replicas=[0, 2])
+    going = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic(name="wide", partitions=[move])])
+    cluster.commit(decide_alter_partition_reassignments(cluster.image, cluster.config, going))
+    named = [ReassignablePartition(partition_index=number, replicas=[3]) for number in (2, 7, 1, 0)]
+    request = AlterPartitionReassignmentsRequest(
+        topics=[ReassignableTopic(name=name, partitions=named) for name in ("wide", "nowhere")]
+    )
+    found = {fact.about: fact.values for fact in facts_of(cluster.image, change(request))}
+    assert [name for name in found if name.startswith("partition wide")] == [
+        f"partition wide-{n}" for n in (2, 7, 1, 0)
+    ]
+    assert found["partition wide-1"] == {"replicas": [0, 2, 1, 3], "adding": [0, 2], "removing": [1, 3]}
+    for number in (0, 2):
+        assert found[f"partition wide-{number}"] == {"replicas": places[number], "adding": [], "removing": []}
+    assert all(found[f"partition {name}"] == {"replicas": None} for name in ("wide-7", "nowhere-0", "nowhere-1"))
+
+
 def test_values_that_may_be_secrets_are_told_apart_and_not_shown(cluster: SmallCluster) -> None:
     secret = configured("ssl.key.password", "hush", "BROKER", "1")
     told = []
