@@ -179,7 +179,6 @@ REFUSED = [
     Refused("User:ana", "GET", "/v1/configs?resource_type=BROKER&resource_name=11", None, CLUSTER),
     Refused("User:ana", "POST", "/v1/delegation-tokens",
             {"owner_principal_type": "User", "owner_principal_name": "root"}, "DELEGATION_TOKEN_AUTHORIZATION_FAILED"),
-    Refused("Broker:11", "POST", "/v1/delegation-tokens", {}, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"),
 ]  # fmt: skip
 
 

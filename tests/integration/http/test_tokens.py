@@ -24,6 +24,7 @@ from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.image_digest import digest_image
+from tests.integration.access.test_permissions import guarded
 from tests.integration.http_stage import TOKEN_SECRET, Bad, stage
 
 TOKENS: Final = "/v1/delegation-tokens"
@@ -251,3 +252,12 @@ async def test_process_sweeps_tokens_and_neither_logs_nor_stores_a_secret(tmp_pa
     assert made.token_id.encode() in told, "the log has its id"
     for hidden in (secret.encode(), made.hmac, base64.b64encode(made.hmac), made.hmac.hex().encode()):
         assert hidden not in told
+
+
+async def test_node_makes_no_token_and_a_user_makes_his_own(tmp_path: Path) -> None:
+    """By one it would be a user of its name, with what ACLs give to everybody."""
+    async with guarded(tmp_path) as g:
+        status, reply = await g.ask("Broker:11", "POST", "/v1/delegation-tokens", {})
+        assert (status, reply["error"]) == (403, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")
+        assert "Broker:11 is not a user" in reply["message"]
+        assert (await g.ask("User:ana", "POST", "/v1/delegation-tokens", {}))[0] == 200

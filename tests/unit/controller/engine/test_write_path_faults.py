@@ -330,6 +330,7 @@ AWAITS: dict[ModuleType, dict[str, str]] = {
         "_answer_raw": FEED + "test_feed_stream_carries_every_batch_until_the_server_ends_it",
         "_read": API + "test_oversized_body_is_refused_whether_it_says_its_size_or_not",
         "_decode": ISOLATION + "test_large_bodies_are_decoded_one_in_a_turn_of_the_loop",
+        "_decode_in_turn": ISOLATION + "test_time_of_a_request_goes_on_while_its_body_waits_for_its_turn",
         "_maybe_forward": FORWARDING
         + "test_active_controller_that_is_gone_is_retriable_for_it_cannot_have_done_anything",
         "run_route": FORWARDING + "test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome",
