@@ -29,12 +29,12 @@ from quorate.pipeline.errors import BadSetting
 from quorate.pipeline.files.uris import local
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.incidents.telling.incident_table import incident_table
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import find_incidents
 from quorate.pipeline.jobs.replay import ReplayOptions, replay
 from quorate.pipeline.source.data_source import FORMAT
 from quorate.pipeline.source.registering import register
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 __all__ = ["History", "Logs", "State", "Thresholds"]
 

@@ -1,7 +1,7 @@
 """Following logs that grow: up to where may be read, how far the next step goes, and what lies in between.
 
 A place is an offset with the segment and the byte it is at, so that a step never reads again what was read before. It
-also names the batch that was read last by where it begins and its epoch: a quorum founded anew on a shorter log goes
+also names the batch that was read last by where it begins and its epoch: a rebuilt quorum on a shorter log goes
 on below, in another epoch, and its log must not be taken for the continuation of the one that was read.
 
 **What may be read.** A record that is not committed may still be truncated, and would have been delivered for nothing.

@@ -16,7 +16,7 @@ from quorate.pipeline.errors import WorkerError, error_from_json, error_to_json
 from quorate.pipeline.files.inputs import InputCluster
 from quorate.pipeline.files.ranges import Range, Task, plan_log, task_from_json, task_to_json
 from quorate.pipeline.files.walk import EVERYTHING, LogChunk, RecordSelection, read_range
-from quorate.pipeline.incidents.failovers import Epoch
+from quorate.snapshots.incidents.failovers import Epoch
 
 _SCHEMA: Final = pa.schema(
     [

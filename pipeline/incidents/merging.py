@@ -8,10 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings, Row
-from quorate.pipeline.incidents.kinds import OPEN
 from quorate.pipeline.incidents.partitions.bucket import slow
-from quorate.pipeline.incidents.partitions.election_groups import grouped_elections
 from quorate.pipeline.incidents.tables import (
     BY_CAUSE,
     BY_CLUSTER,
@@ -24,7 +21,10 @@ from quorate.pipeline.incidents.tables import (
     Grouping,
     rows_of,
 )
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.snapshots.incidents.election_groups import grouped_elections
+from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings, Row
+from quorate.snapshots.incidents.kinds import OPEN
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 #: How the parts that are counts come together.
 _GROUPINGS: Final[Mapping[str, Grouping]] = {

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 
 from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.files.storage import is_directory
-from quorate.pipeline.incidents.brokers import BrokerVersion
-from quorate.pipeline.incidents.findings import Row
-from quorate.pipeline.incidents.kinds import UNCLEAN_ALLOWED
-from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
-from quorate.pipeline.incidents.min_isr import ConfigSpan
 from quorate.pipeline.tables.table_reading import read_table, table_files
+from quorate.snapshots.incidents.brokers import BrokerVersion
+from quorate.snapshots.incidents.findings import Row
+from quorate.snapshots.incidents.kinds import UNCLEAN_ALLOWED
+from quorate.snapshots.incidents.min_isr import NAME as MIN_ISR
+from quorate.snapshots.incidents.min_isr import ConfigSpan
 
 _PARTITIONS: Final = "partition_versions"
 _BROKERS: Final = "broker_versions"

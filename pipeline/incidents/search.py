@@ -24,23 +24,23 @@ from pyspark.storagelevel import StorageLevel
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.table_cells import from_bytes, shared_out, to_bytes
 from quorate.pipeline.history.bucket_keys import partition_keys
-from quorate.pipeline.incidents.brokers import events, incarnations, outages
-from quorate.pipeline.incidents.failovers import Epoch, failovers
-from quorate.pipeline.incidents.findings import IncidentFindings
-from quorate.pipeline.incidents.kinds import UNCLEAN_ALLOWED
 from quorate.pipeline.incidents.merging import merge, merged_instants
-from quorate.pipeline.incidents.min_isr import NAME as MIN_ISR
-from quorate.pipeline.incidents.min_isr import min_isr_steps
 from quorate.pipeline.incidents.partitions.bucket import Known, by_time_of, parts_of, tables_of
 from quorate.pipeline.incidents.partitions.series import ClusterSeries, series, stretches_of, summed_up, widths_us
 from quorate.pipeline.incidents.partitions.versions import COLUMNS, PartitionVersions
 from quorate.pipeline.incidents.reading import VersionTables
 from quorate.pipeline.incidents.tables import INSTANTS, TABLES, rows_of
-from quorate.pipeline.incidents.thresholds import INSTANT_SHARE, Thresholds
 from quorate.pipeline.spark.worker_use import Clock, WorkerUse
 from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
 from quorate.pipeline.tables.table_reading import read_file
 from quorate.pipeline.tables.written import NOTHING, Written, require_directory, write_part
+from quorate.snapshots.incidents.brokers import events, incarnations, outages
+from quorate.snapshots.incidents.failovers import Epoch, failovers
+from quorate.snapshots.incidents.findings import IncidentFindings
+from quorate.snapshots.incidents.kinds import UNCLEAN_ALLOWED
+from quorate.snapshots.incidents.min_isr import NAME as MIN_ISR
+from quorate.snapshots.incidents.min_isr import min_isr_steps
+from quorate.snapshots.incidents.thresholds import INSTANT_SHARE, Thresholds
 
 #: Bytes of Parquet in a bucket of topics: some million versions, which take a worker a few hundred MB.
 BUCKET_BYTES: Final = 16 * 1024 * 1024

@@ -10,8 +10,8 @@ from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.errors import PipelineError
 from quorate.pipeline.files.inputs import InputCluster
 from quorate.pipeline.files.storage import read
-from quorate.pipeline.incidents.failovers import Epoch
 from quorate.pipeline.tables.result_directory import MANIFEST
+from quorate.snapshots.incidents.failovers import Epoch
 
 
 class OtherStretch(PipelineError):

@@ -15,17 +15,17 @@ from quorate.pipeline.files.inputs import Bearing, InputCluster, find_inputs
 from quorate.pipeline.files.ranges import RANGE_BYTES
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.incidents.epochs import log_epochs
-from quorate.pipeline.incidents.failovers import Epoch
 from quorate.pipeline.incidents.reading import VersionTables
 from quorate.pipeline.incidents.search import Search, searched
 from quorate.pipeline.incidents.stretch import Told
-from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.incident_table import NAME, incident_table
-from quorate.pipeline.incidents.telling.story import incidents
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.tables.result_directory import ResultDirectory
 from quorate.pipeline.tables.table_clusters import chosen_cluster
 from quorate.pipeline.tables.written import write_part
+from quorate.snapshots.incidents.failovers import Epoch
+from quorate.snapshots.incidents.telling.incident import Incident
+from quorate.snapshots.incidents.telling.story import incidents
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class StatusReply(HttpModel):
     states: StatesReply
     elections: ElectionsReply
     unsupported: dict[str, int]
-    """Entities that are kept and not acted on, by kind."""
+    """Entities that are stored and without effect here, by kind."""
     unprotected_by: list[Protection]
     """What the API of the controller that answers goes without; nothing, where an old state is asked for."""
     explanation: ExplainReply | None = None

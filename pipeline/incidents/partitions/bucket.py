@@ -10,10 +10,6 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorate.pipeline.incidents.brokers import BrokerEvent
-from quorate.pipeline.incidents.kinds import OPEN
-from quorate.pipeline.incidents.min_isr import MinIsrSteps
-from quorate.pipeline.incidents.partitions.causes import BrokerTimeline
 from quorate.pipeline.incidents.partitions.changes import Changes
 from quorate.pipeline.incidents.partitions.counts import (
     effects,
@@ -24,7 +20,6 @@ from quorate.pipeline.incidents.partitions.counts import (
     spans,
     unclean_stops,
 )
-from quorate.pipeline.incidents.partitions.election_groups import grouped_elections, of_one_election
 from quorate.pipeline.incidents.partitions.elections import risky_elections
 from quorate.pipeline.incidents.partitions.flapping import flapping
 from quorate.pipeline.incidents.partitions.intervals import (
@@ -38,7 +33,12 @@ from quorate.pipeline.incidents.partitions.reassignments import reassignments
 from quorate.pipeline.incidents.partitions.series import HEALTH, leaders_of, steps_of
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import ELECTION_GROUPS, lasted_ms, rows_of
-from quorate.pipeline.incidents.thresholds import ROWS_MAX, Thresholds
+from quorate.snapshots.incidents.brokers import BrokerEvent
+from quorate.snapshots.incidents.causes import BrokerTimeline
+from quorate.snapshots.incidents.election_groups import grouped_elections, of_one_election
+from quorate.snapshots.incidents.kinds import OPEN
+from quorate.snapshots.incidents.min_isr import MinIsrSteps
+from quorate.snapshots.incidents.thresholds import ROWS_MAX, Thresholds
 
 #: Longer than anything lasts.
 _FOREVER_MS: Final = 1 << 60

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Ints, Longs
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.partitions.causes import CAUSES, NONE, BrokerTimeline
 from quorate.pipeline.incidents.partitions.lists import NOBODY, Lists
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.causes import CAUSES, NONE, BrokerTimeline
 
 #: All causes that a change or the end of a run can have; in the arrays they are places in it.
 NAMES: Final = (*CAUSES, *kinds.OWN_CAUSES, *kinds.ENDS)

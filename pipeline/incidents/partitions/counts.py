@@ -7,8 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorate.pipeline.fold.fields import Ints, Longs
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import CODES, Changes, cause_names
 from quorate.pipeline.incidents.partitions.lists import NOBODY
 from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
@@ -28,6 +26,8 @@ from quorate.pipeline.incidents.tables import (
     table_of,
     times,
 )
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.causes import NONE
 
 
 def instants(changes: Changes) -> pa.Table:

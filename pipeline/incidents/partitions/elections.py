@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Longs
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.findings import Row
 from quorate.pipeline.incidents.partitions.changes import CODES, NAMES, Changes
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import RISKY_ELECTIONS, table_of, times
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.findings import Row
 
 
 def risky_elections(changes: Changes) -> pa.Table:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Ints, Longs
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.min_isr import MinIsrSteps
-from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import CODES, Changes, cause_names
 from quorate.pipeline.incidents.partitions.lists import NOBODY
 from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import RUNS, table_of, times
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.causes import NONE
+from quorate.snapshots.incidents.min_isr import MinIsrSteps
 
 #: Room for an offset beside a topic's number in one int64.
 _OFFSET_BITS: Final = 44

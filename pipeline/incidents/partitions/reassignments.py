@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Longs
-from quorate.pipeline.incidents.kinds import OPEN, TOPIC_REMOVED
 from quorate.pipeline.incidents.partitions.intervals import edges
 from quorate.pipeline.incidents.partitions.lists import Lists
 from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import REASSIGNMENTS, table_of, times
+from quorate.snapshots.incidents.kinds import OPEN, TOPIC_REMOVED
 
 _OUTCOMES: Final = ("completed", "cancelled", TOPIC_REMOVED, OPEN)
 _COMPLETED, _CANCELLED, _REMOVED, _OPEN = range(len(_OUTCOMES))

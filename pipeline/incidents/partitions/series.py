@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from quorate.pipeline.fold.fields import Bools, Longs
-from quorate.pipeline.incidents.findings import HistorySpan, Row
 from quorate.pipeline.incidents.partitions.changes import Changes
 from quorate.pipeline.incidents.partitions.intervals import edges, leaderless
 from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import TIME, Grouping, table_of, times
+from quorate.snapshots.incidents.findings import HistorySpan, Row
 
 #: More points than a picture is wide tell nothing.
 POINTS_MAX: Final = 2_000

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Ints, Longs
-from quorate.pipeline.incidents.kinds import BASE
 from quorate.pipeline.incidents.partitions.lists import Lists
+from quorate.snapshots.incidents.kinds import BASE
 
 #: What is read of the table ``partition_versions``.
 COLUMNS: Final = (

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from quorate.pipeline.incidents.tables import TIME
-from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.severity import by_severity, severity
+from quorate.snapshots.incidents.telling.incident import Incident
 
 #: The name of the table, beside ``tables.TABLES``.
 NAME: Final = "incidents"

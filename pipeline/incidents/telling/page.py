@@ -8,15 +8,15 @@ from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any, Final
 
-from quorate.pipeline.incidents import brokers
-from quorate.pipeline.incidents.brokers import BrokerEvent
-from quorate.pipeline.incidents.failovers import Failover
-from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings, at, at_or_none
 from quorate.pipeline.incidents.partitions.series import ClusterSeries, Steps
-from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity, worst
 from quorate.pipeline.pages import UP_TIME_COLOURS, HtmlPage, PageLink, TimelineSpan, cell, over_time, spans
 from quorate.pipeline.pages.drawing import BAD
+from quorate.snapshots.incidents import brokers
+from quorate.snapshots.incidents.brokers import BrokerEvent
+from quorate.snapshots.incidents.failovers import Failover
+from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings, at, at_or_none
+from quorate.snapshots.incidents.telling.incident import Incident
 
 #: Incidents before the plots, and all of them behind these.
 _WORST_SHOWN: Final = 100

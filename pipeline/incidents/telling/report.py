@@ -8,9 +8,9 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from quorate.pipeline.incidents.findings import IncidentFindings, at_or_none
-from quorate.pipeline.incidents.telling.incident import Incident, counted, lasting
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity
+from quorate.snapshots.incidents.findings import IncidentFindings, at_or_none
+from quorate.snapshots.incidents.telling.incident import Incident, counted, lasting
 
 
 def report(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from quorate.pipeline.incidents.telling.incident import Incident
+from quorate.snapshots.incidents.telling.incident import Incident
 
 #: Acknowledged writes may be lost, or clients cannot work still.
 CRITICAL: Final = "critical"

@@ -9,35 +9,20 @@ from typing import Annotated
 import typer
 
 from quorate.pipeline.incidents.telling.report import document, report
-from quorate.pipeline.incidents.telling.story import incidents
-from quorate.scripts.cli.incidents.options import (
-    FlapMinutes,
-    Flaps,
-    Limit,
-    Mass,
-    MinIsr,
-    SameEvent,
-    SlowMinutes,
-    thresholds_of,
-)
+from quorate.scripts.cli.incidents.options import IncidentOptions
 from quorate.scripts.cli.incidents.past import read_past
 from quorate.scripts.cli.logs.history_options import Places
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import reader_may_leave
+from quorate.snapshots.incidents.telling.story import incidents
 
 
 def show_incidents(
+    options: IncidentOptions,
     path: Places = None,
     since: Since = None,
     until: Until = None,
-    mass: Mass = 100,
-    flaps: Flaps = 3,
-    flap_minutes: FlapMinutes = 10,
-    slow_minutes: SlowMinutes = 10,
-    same_event_seconds: SameEvent = 5,
-    min_isr: MinIsr = 1,
-    limit: Limit = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Everything that was found, as one JSON value.")] = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -53,7 +38,7 @@ def show_incidents(
 
     Example: quorate incidents --since 2h
     """
-    thresholds = thresholds_of(mass, flaps, flap_minutes, slow_minutes, same_event_seconds, min_isr)
+    thresholds = options.thresholds
     past = read_past(path, TimeSpan.of(since, until), thresholds, controllers, secret_file)
     findings = past.found.findings
     told = [
@@ -61,7 +46,9 @@ def show_incidents(
         for one in incidents(findings, thresholds)
         if past.holds(one.from_offset, one.to_offset, is_open=one.is_open)
     ]
-    lines = report(findings, told, limit, "--limit shows more", "There was no partition: there is nothing to tell.")
+    lines = report(
+        findings, told, options.limit, "--limit shows more", "There was no partition: there is nothing to tell."
+    )
     if as_json:
         lines = [json.dumps(document(findings, told), ensure_ascii=False)]
     with reader_may_leave():

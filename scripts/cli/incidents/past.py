@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorate.metadata_log.batches.batch import parse_header
-from quorate.pipeline.incidents.serial.search import SerialFindings, search
-from quorate.pipeline.incidents.thresholds import Thresholds
-from quorate.scripts.cli.incidents.log_versions import read_versions
-from quorate.scripts.cli.logs.history_places import Log, places
+from quorate.scripts.cli.logs.history_places import Log, places, telling_of_reading
 from quorate.scripts.cli.logs.time_spans import TimeSpan
 from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.checkpoints.stretches import LogStretch
+from quorate.snapshots.incidents.reading.log_versions import read_versions
+from quorate.snapshots.incidents.serial.search import SerialFindings, search
+from quorate.snapshots.incidents.thresholds import Thresholds
 from quorate.snapshots.replay.replay_state import ReplayState
 
 
@@ -46,7 +46,7 @@ def read_past(
     Raises:
         As ``places``. ReplayError: a record cannot be replayed. TooManyVersions: too much happened for one process.
     """
-    with places(paths, controllers, secret_file) as (log, _):
+    with places(paths, controllers, secret_file) as (log, _), telling_of_reading(paths):
         stretches = _needed(log, span)
         part = _PartOfLog(span)
         versions = read_versions(stretches[0].start, part.batches(stretches), log.cluster_id)

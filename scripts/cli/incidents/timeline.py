@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.scripts.cli.incidents.past import read_past
-from quorate.scripts.cli.incidents.timeline_events import TimelineEvent, timeline
 from quorate.scripts.cli.logs.history_options import NewestFirst, Places
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import reader_may_leave
+from quorate.scripts.terminal.tables import columns
+from quorate.snapshots.incidents.telling.timeline import TimelineEvent, timeline
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 _HEADS = ("TIME", "OFFSET", "EVENT")
 

@@ -142,9 +142,11 @@ async def test_controller_is_explained_with_what_its_loss_would_mean() -> None:
         gone = await user.run("explain", "controller", "3")
         assert gone.code == exit_codes.REFUSED
         assert gone.out.startswith(
-            "controller 3 is unreachable, heard of 5 ms ago\n    without it 2 voters of 3 would be"
+            "controller 3 is unreachable, last contact 5 ms ago\n    without it 2 voters of 3 would be"
         )
-        assert "\ncontroller 3 is unreachable: 0 more may fail  [CONTROLLERS_UNREACHABLE]\n" in gone.out
+        assert (
+            "\ncontroller 3 is unreachable: 0 more can fail before writes stop  [CONTROLLERS_UNREACHABLE]\n" in gone.out
+        )
         assert "   1. start controller 3: it goes on where it was  [START_CONTROLLER, risk NONE]\n" in gone.out
         assert gone.out.endswith("      quorate recover rejoin --node-id 3\n")
 

@@ -26,7 +26,7 @@ def missed(lists: dict[str, object], *, elr_is_enabled: bool, down: int = BROKER
         cluster.heartbeat(broker, want_fence=True)
     cluster.write(TopicRecord("t", uuid(3, 7)))
     cluster.commit(Decision([VersionedRecord(partition, 2)], None))
-    found = explain(cluster.image, cluster.config, AskedPartitions().rows(cluster.image), 1, {})
+    found = explain(AskedPartitions().scope(cluster.image), cluster.config, 1, {})
     return {one.code: sorted(cause.broker for cause in one.causes) for one in found.symptoms}
 
 

@@ -21,7 +21,7 @@ def test_remedy_that_brings_a_leader_comes_before_one_that_brings_none_and_clean
     for broker in (2, 1, 0):  # the last one in sync of `torn` is 1
         cluster.heartbeat(broker, want_fence=True)
 
-    found = explain(cluster.image, cluster.config, AskedPartitions().rows(cluster.image), 1, {1: 77})
+    found = explain(AskedPartitions().scope(cluster.image), cluster.config, 1, {1: 77})
 
     told = [(one.code, one.broker, one.led_again, one.risk) for one in found.remedies]
     assert told == [
@@ -49,5 +49,5 @@ def test_remedies_are_tried_no_longer_than_somebody_waits_for_them(steps: int) -
             raise Enough
 
     with pytest.raises(Enough):
-        explain(cluster.image, cluster.config, AskedPartitions().rows(cluster.image), 1, {}, check)
+        explain(AskedPartitions().scope(cluster.image), cluster.config, 1, {}, check)
     assert asked == steps

@@ -167,7 +167,7 @@ def test_place_in_another_nodes_segments_is_found_by_offset(log: LogWriter, tmp_
 @pytest.mark.parametrize("survived", [1, 4, 7])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("is_cut", [True, False])
-def test_log_of_a_quorum_founded_anew_is_not_the_end_of_what_was_read(
+def test_log_of_a_quorum_rebuilt_is_not_the_end_of_what_was_read(
     log: LogWriter, tmp_path: Path, survived: int, batch: int, *, is_cut: bool
 ) -> None:
     """It has the first records in common, and where the lost ones were others of a later epoch, of the same size."""

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.brokers import FENCED, UNFENCED, BrokerEvent, outages
-from quorate.pipeline.incidents.findings import IncidentFindings
 from quorate.pipeline.incidents.merging import merge, merged_instants
 from quorate.pipeline.incidents.partitions.bucket import Known, by_time_of, parts_of, tables_of
 from quorate.pipeline.incidents.partitions.series import series, stretches_of, summed_up, widths_us
 from quorate.pipeline.incidents.tables import rows_of
-from quorate.pipeline.incidents.telling.story import incidents
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.brokers import FENCED, UNFENCED, BrokerEvent, outages
+from quorate.snapshots.incidents.findings import IncidentFindings
+from quorate.snapshots.incidents.telling.story import incidents
+from quorate.snapshots.incidents.thresholds import Thresholds
 from tests.incident_versions import SECOND, changes_of, known, partition, versions_of
 
 THRESHOLDS = Thresholds(

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.brokers import FENCED, BrokerEvent
-from quorate.pipeline.incidents.partitions.causes import NONE
 from quorate.pipeline.incidents.partitions.changes import NAMES
 from quorate.pipeline.incidents.partitions.lists import NOBODY
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.brokers import FENCED, BrokerEvent
+from quorate.snapshots.incidents.causes import NONE
 from tests.incident_versions import SECOND, causes_of, changes_of, known, partition, versions_of
 
 NOBODY_LEADS = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_known_elr": []}

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.partitions.election_groups import grouped_elections
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.election_groups import grouped_elections
 from tests.incident_versions import found_in, partition
 
 DOWN: dict[str, Any] = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_known_elr": []}

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.snapshots.incidents.thresholds import Thresholds
 from tests.incident_versions import found_in, known, partition
 
 OF = known(thresholds=Thresholds(flaps=1, flap_window=timedelta(seconds=20)))

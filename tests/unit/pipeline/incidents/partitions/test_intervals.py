@@ -1,8 +1,8 @@
 """From when to when something was true of a partition."""
 
-from quorate.pipeline.incidents import kinds
-from quorate.pipeline.incidents.brokers import FENCED, BrokerEvent
-from quorate.pipeline.incidents.min_isr import BROKER, TOPIC, ConfigSpan
+from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.brokers import FENCED, BrokerEvent
+from quorate.snapshots.incidents.min_isr import BROKER, TOPIC, ConfigSpan
 from tests.incident_versions import SECOND, found_in, known, partition
 
 

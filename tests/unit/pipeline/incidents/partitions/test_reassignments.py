@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from quorate.pipeline.incidents.brokers import FENCED, Outage
-from quorate.pipeline.incidents.findings import IncidentFindings
-from quorate.pipeline.incidents.telling.story import incidents
-from quorate.pipeline.incidents.thresholds import Thresholds
+from quorate.snapshots.incidents.brokers import FENCED, Outage
+from quorate.snapshots.incidents.findings import IncidentFindings
+from quorate.snapshots.incidents.telling.story import incidents
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 

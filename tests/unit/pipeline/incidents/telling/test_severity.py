@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quorate.pipeline.incidents.findings import HistorySpan, IncidentFindings
 from quorate.pipeline.incidents.partitions.series import ClusterSeries
-from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.incident_table import incident_table
 from quorate.pipeline.incidents.telling.page import incidents_page
 from quorate.pipeline.incidents.telling.report import report
 from quorate.pipeline.incidents.telling.severity import by_severity, severity, worst
+from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings
+from quorate.snapshots.incidents.telling.incident import Incident
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 FLAPPING = Incident("c", "isr_flapping", 10, BEGIN, None, None, False, (3,), 1, "follower_lagged", None, "it flaps")

@@ -1,1 +1,0 @@
-"""The rules of `partitions` for one log in one process: over plain values, without Spark and without arrow."""

@@ -1,0 +1,124 @@
+"""All findings in one log: those of `merging`, of versions that one process holds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from quorate.snapshots.incidents.brokers import BrokerVersion, events, incarnations, outages
+from quorate.snapshots.incidents.causes import BrokerTimeline
+from quorate.snapshots.incidents.failovers import Epoch, failovers
+from quorate.snapshots.incidents.findings import IncidentFindings, Row
+from quorate.snapshots.incidents.kinds import OPEN
+from quorate.snapshots.incidents.min_isr import ConfigSpan, MinIsrSteps, min_isr_steps
+from quorate.snapshots.incidents.serial import counts
+from quorate.snapshots.incidents.serial.changes import PartitionChange, changes_of
+from quorate.snapshots.incidents.serial.elections import groups_of, risky_elections
+from quorate.snapshots.incidents.serial.flapping import flapping, grouped_flapping
+from quorate.snapshots.incidents.serial.reassignments import reassignments
+from quorate.snapshots.incidents.serial.runs import (
+    ConditionRun,
+    grouped_runs,
+    is_leaderless,
+    is_under_replicated,
+    moments_in_which,
+    moments_of_min_isr,
+    runs_of,
+)
+from quorate.snapshots.incidents.serial.versions import NONE_UNTOLD, PartitionHistory, UntoldPartitions
+from quorate.snapshots.incidents.thresholds import INSTANT_SHARE, ROWS_MAX, Thresholds
+
+#: Longer than anything lasts.
+_FOREVER: Final = timedelta(days=1_000_000)
+
+
+@dataclass(slots=True)
+class LogVersions:
+    """Everything that one log tells about outages."""
+
+    cluster_id: str
+    partitions: list[PartitionHistory] = field(default_factory=list)
+    brokers: list[BrokerVersion] = field(default_factory=list)
+    epochs: list[Epoch] = field(default_factory=list)
+    #: Versions of min.insync.replicas, and the topics in which unclean elections were allowed at some time; the empty
+    #: name is the cluster's default.
+    min_isr: list[ConfigSpan] = field(default_factory=list)
+    unclean_allowed: set[str] = field(default_factory=set)
+    #: Partitions of which there is no more to tell than that they are there.
+    untold: UntoldPartitions = NONE_UNTOLD
+    #: Of those some that were not well all the same: more than were looked at.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SerialFindings:
+    """The findings, and what of single partitions they do not hold: every reassignment."""
+
+    findings: IncidentFindings
+    reassignments: list[Row]
+
+
+def search(log: LogVersions, thresholds: Thresholds) -> SerialFindings:
+    """The findings of one log; what lasts still counts to its last change of a partition."""
+    happened = events(log.brokers)
+    found = IncidentFindings([], happened, incarnations(log.brokers), outages(happened), failovers(log.epochs))
+    found.unclean_allowed = frozenset((log.cluster_id, topic) for topic in log.unclean_allowed)
+    span = counts.span_of(log.partitions, log.untold, log.cluster_id)
+    if span is None:
+        return SerialFindings(found, [])
+    found.spans = [span]
+    within_us = thresholds.same_event // timedelta(microseconds=1)
+    changes = changes_of(log.partitions, log.cluster_id, BrokerTimeline(happened), within_us)
+    _count(found, log, changes, thresholds)
+    _find_runs(found, log, changes, min_isr_steps(log.min_isr, thresholds.min_isr))
+    moved = [row for one in log.partitions for row in reassignments(one, log.cluster_id)]
+    found.reassignment_outcomes = counts.outcomes(moved, log.cluster_id)
+    for row in moved:
+        row["lasted"] = (row["to_time"] or span.end) - row["from_time"]
+    found.reassignments = _slow(moved, thresholds.slow_reassignment)
+    return SerialFindings(found, moved)
+
+
+def _count(
+    found: IncidentFindings, log: LogVersions, changes: Sequence[Sequence[PartitionChange]], thresholds: Thresholds
+) -> None:
+    every = [change for mine in changes for change in mine]
+    found.effects = counts.effects(every, log.cluster_id)
+    found.unclean_stops = counts.unclean_stops(every, log.cluster_id)
+    at_least = max(1, thresholds.mass_partitions // INSTANT_SHARE)
+    found.instants = counts.instants(log.partitions, log.untold, every, log.cluster_id, at_least)
+    pairs = list(zip(log.partitions, changes, strict=True))
+    found.elections = groups_of([row for one, mine in pairs for row in risky_elections(one, mine, log.cluster_id)])
+    flapped = (flapping(one, mine, thresholds.flaps, thresholds.flap_window) for one, mine in pairs)
+    found.flapping = grouped_flapping((one for one in flapped if one is not None), log.cluster_id)
+
+
+def _find_runs(
+    found: IncidentFindings, log: LogVersions, changes: Sequence[Sequence[PartitionChange]], steps: MinIsrSteps
+) -> None:
+    pairs = list(zip(log.partitions, changes, strict=True))
+    # To the millisecond: times in the log have no more.
+    end_us = int(found.spans[0].end.timestamp() * 1000) * 1000
+
+    def grouped(find: Callable[[PartitionHistory, Sequence[PartitionChange]], Iterable[ConditionRun]]) -> list[Row]:
+        return grouped_runs((run for pair in pairs for run in find(*pair)), log.cluster_id, end_us)
+
+    def under_min(one: PartitionHistory, mine: Sequence[PartitionChange]) -> Iterator[ConditionRun]:
+        return runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
+
+    found.leaderless = grouped(lambda one, mine: runs_of(one, moments_in_which(mine, is_leaderless)))
+    found.under_replicated = grouped(lambda one, mine: runs_of(one, moments_in_which(mine, is_under_replicated)))
+    found.under_min_isr = grouped(under_min)
+
+
+def _slow(moved: Sequence[Row], at_least: timedelta) -> list[Row]:
+    """Those that are open, and those that took longer, the longest first, up to a limit."""
+    slow = [row for row in moved if row["outcome"] == OPEN or row["lasted"] > at_least]
+    return sorted(slow, key=_by_length)[:ROWS_MAX]
+
+
+def _by_length(row: Row) -> tuple[timedelta, int, str, int]:
+    took = _FOREVER if row["outcome"] == OPEN else row["lasted"]
+    return -took, row["from_offset"], row["topic"], row["partition"]

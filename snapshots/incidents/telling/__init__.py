@@ -1,0 +1,1 @@
+"""Outages in words: causes, stories, and events in the order of time."""

@@ -1,0 +1,127 @@
+"""The timeline as an answer, of a log that Kafka wrote (static/timeline.json): 14 and 13 got SIGKILL, 12 SIGTERM."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from quorate.controller.answers import timeline
+from quorate.controller.answers.timeline import TimelineNode, told_timeline
+from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineReply
+from quorate.controller.reads.past import PastStretch
+from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.__main__ import make_app
+from quorate.snapshots.checkpoints.loading import batches_from_start, load_image
+from quorate.snapshots.checkpoints.stretches import stretches_of
+from quorate.snapshots.replay.replay_state import ReplayState
+from tests.default_parts import controller_config
+from tests.guards.patching import patching
+from tests.pipeline_logs import KAFKA
+
+LOG = KAFKA / "static" / "m3" / "log"
+ABOUT = TimelineNode("c", controller_config(node_id=1, cluster_id="c"), None, is_led=True)
+
+
+def stretch_of(path: Path) -> PastStretch:
+    return PastStretch(ReplayState(), [batch.data for batch in batches_from_start(path)[1]], has_earlier=False)
+
+
+def told(stretch: PastStretch, before: int | None = None, limit: int = EVENTS_MAX) -> TimelineReply:
+    return told_timeline(stretch, ABOUT, before, limit, lambda: None)
+
+
+@pytest.fixture(scope="module")
+def whole() -> TimelineReply:
+    return told(stretch_of(LOG))
+
+
+def spans(reply: TimelineReply, lane: str) -> list[tuple[Any, ...]]:
+    return [
+        (span.node, span.partitions, span.from_offset, None if span.to_ms is None else span.to_ms - span.from_ms)
+        for span in reply.spans
+        if span.lane == lane
+    ]
+
+
+def test_events_are_those_of_the_command(whole: TimelineReply) -> None:
+    words = ["timeline", "--json", "--from", str(LOG)]
+    lines = CliRunner().invoke(make_app(words), words).stdout.splitlines()
+    wanted = [(one["offset"], one["kind"], one["text"]) for one in map(json.loads, lines)]
+    assert [(event.offset, event.kind, event.text) for event in whole.events] == wanted
+    assert (whole.begin_offset, whole.end_offset, whole.earlier) == (0, 18994, None)
+
+
+def test_spans_say_from_when_to_when(whole: TimelineReply) -> None:
+    assert [(node, offset, ms is None) for node, _, offset, ms in spans(whole, "epoch")] == [
+        (1, 0, False), (3, 17539, True),
+    ]  # fmt: skip
+    away = [(node, offset) for node, _, offset, _ in spans(whole, "broker") if offset > 5000]
+    assert away == [(14, 5385), (13, 10992), (15, 17574), (15, 17578), (12, 17580)]
+    assert [row[1:] for row in spans(whole, "offline")] == [(1, 5032, 35_226), (777, 9468, 29_495), (4, 10502, 19_302)]
+    assert [row[1:3] for row in spans(whole, "reassignment")] == [(4, 9443)]
+
+
+def test_what_lasts_has_no_end_where_the_story_ends_before_it() -> None:
+    reply = told(stretch_of(LOG), before=9000)
+    assert spans(reply, "offline") == [(None, 1, 5032, None)]
+    assert reply.end_offset == 9000
+    assert max(event.offset for event in reply.events) < 9000
+
+
+def test_more_events_than_are_wanted_are_told_in_parts_that_meet(whole: TimelineReply) -> None:
+    stretch, before = stretch_of(LOG), None
+    parts: list[TimelineReply] = []
+    while True:
+        part = told(stretch, before, limit=7)
+        parts.insert(0, part)
+        if part.earlier is None:
+            break
+        assert part.earlier == part.events[0].offset
+        before = part.earlier
+    assert len(parts) > 3
+    offsets = [event.offset for part in parts for event in part.events]
+    assert offsets == sorted(offsets)
+    # What is told together is told of the part of it that had happened by then.
+    sharp = [(event.offset, event.kind) for event in whole.events if event.brokers and "_ends" not in event.kind]
+    assert {(event.offset, event.kind) for part in parts for event in part.events} >= set(sharp)
+
+
+def test_stretch_that_begins_with_a_state_tells_of_nothing_before_it() -> None:
+    newest = next(stretches_of(LOG))
+    reply = told(PastStretch(newest.start, [bytes(one) for one in newest.batches], has_earlier=True))
+    assert reply.earlier == reply.begin_offset == newest.start.end_offset
+    assert min(event.offset for event in reply.events) >= reply.begin_offset
+    lasting = [span for span in reply.spans if span.from_offset < reply.begin_offset]
+    assert {(span.lane, span.node) for span in lasting} >= {("under_min_isr", None)}
+
+
+def test_nobody_waits_longer_than_he_said() -> None:
+    def check() -> None:
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT, "enough")
+
+    with pytest.raises(ApiError, match="enough"):
+        told_timeline(stretch_of(LOG), ABOUT, None, 1, check)
+
+
+def test_of_many_partitions_in_trouble_some_are_told_of_when_something_becomes_of_them() -> None:
+    """The crash of 13 left 781 without a leader; all of them are led again behind the start."""
+    stretch = behind(12_000)
+    whole = told(stretch)
+    with patching() as patch:
+        patch.setattr(timeline, "UNWELL_MAX", 100)
+        some = told(stretch)
+    assert (whole.left_out, some.left_out) == (0, 2181)
+    led = [sum(event.partitions for event in one.events if event.kind == "offline_ends") for one in (whole, some)]
+    assert led == [782, 782]
+
+
+def behind(offset: int) -> PastStretch:
+    """What the log has behind a state."""
+    pieces = [bytes(batch.data) for batch in batches_from_start(LOG)[1] if batch.header.base_offset >= offset]
+    start = ReplayState(load_image(LOG, parse_header(pieces[0]).base_offset))
+    return PastStretch(start, pieces, has_earlier=True)

@@ -1,0 +1,159 @@
+"""A log read as versions of its partitions, brokers and configs."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.metadata_log.records import records as r
+from quorate.snapshots.checkpoints.loading import batches_from_start
+from quorate.snapshots.checkpoints.stretches import stretches_of
+from quorate.snapshots.errors import ReplayError
+from quorate.snapshots.incidents.reading import partition_versions
+from quorate.snapshots.incidents.reading.log_versions import read_versions
+from quorate.snapshots.incidents.reading.partition_versions import TooManyVersions
+from quorate.snapshots.incidents.serial.search import LogVersions, search
+from quorate.snapshots.incidents.serial.versions import PartitionHistory
+from quorate.snapshots.incidents.thresholds import Thresholds
+from quorate.snapshots.table.page_access import holds_partition
+from tests.guards.patching import patching
+from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
+
+A, B = bytes(15) + b"a", bytes(15) + b"b"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogWriter:
+    """A topic of one partition on two brokers."""
+    made = LogWriter(tmp_path / "log")
+    made.append([r.TopicRecord("a", A), r.PartitionRecord(0, A, (1, 2), (1, 2), leader=1)])
+    return made
+
+
+def read(log: LogWriter) -> LogVersions:
+    start, batches = batches_from_start(log.path)
+    return read_versions(start, (batch.data for batch in batches), "c")
+
+
+def told(history: PartitionHistory) -> list[tuple[int, int, int, tuple[int, ...]]]:
+    """Offset, seconds since the log's begin, leader and ISR of each version."""
+    return [
+        (version.offset, (version.time_us // 1000 - TIME) // 1000, version.leader, version.isr)
+        for version in history.versions
+    ]
+
+
+def change(**fields: Any) -> r.PartitionChangeRecord:
+    return r.PartitionChangeRecord(0, A, **fields)
+
+
+def test_every_record_about_a_partition_is_a_version_of_it(log: LogWriter) -> None:
+    log.append([change(leader=2, isr=(2,)), change(isr=(2, 1))])
+    log.append([r.RemoveTopicRecord(A)])
+    (history,) = read(log).partitions
+    assert told(history) == [(1, 0, 1, (1, 2)), (2, 2, 2, (2,)), (3, 2, 2, (2, 1))]
+    assert (history.topic, history.partition, history.is_base) == ("a", 0, False)
+    assert history.gone == (4, (TIME + 4000) * 1000)
+
+
+def test_what_a_transaction_changes_holds_from_its_end_on_or_never(log: LogWriter) -> None:
+    log.append([r.BeginTransactionRecord("x")])
+    log.append([change(leader=2), r.TopicRecord("b", B), r.PartitionRecord(0, B, (1,), (1,), leader=1)])
+    log.append([r.EndTransactionRecord()])
+    log.append([r.BeginTransactionRecord("y"), change(leader=1), r.AbortTransactionRecord("no")])
+    first, second = read(log).partitions
+    assert told(first) == [(1, 0, 1, (1, 2)), (6, 6, 2, (1, 2))]
+    assert told(second) == [(6, 6, 1, (1,))]
+
+
+def test_cleared_elr_is_a_version_of_the_partitions_that_had_one(log: LogWriter) -> None:
+    log.append([r.TopicRecord("b", B), r.PartitionRecord(0, B, (1,), (1,), leader=1)])
+    log.append([change(isr=(1,), eligible_leader_replicas=(2,))])
+    log.append([r.ClearElrRecord("b")])
+    log.append([r.ClearElrRecord("")])
+    first, second = read(log).partitions
+    assert [(version.offset, version.elr) for version in first.versions] == [(1, ()), (4, (2,)), (6, ())]
+    assert [version.offset for version in second.versions] == [3]
+
+
+def test_brokers_and_configs_have_versions_from_record_to_record(log: LogWriter) -> None:
+    endpoint = r.BrokerEndpoint(name="B", host="h", port=1, security_protocol=0)
+    broker = r.RegisterBrokerRecord(
+        7, incarnation_id=A, broker_epoch=2, end_points=(endpoint,), fenced=True, log_dirs=(B,)
+    )
+    log.append([broker], [3])
+    log.append([r.UnfenceBrokerRecord(7, 2)])
+    log.append([r.ConfigRecord(2, "a", "min.insync.replicas", "2")])
+    log.append([r.ConfigRecord(2, "a", "unclean.leader.election.enable", "true")])
+    log.append([r.UnregisterBrokerRecord(7, 2), r.RemoveTopicRecord(A)])
+    found = read(log)
+    assert [(one.fenced, one.from_offset, one.to_offset, one.removed) for one in found.brokers] == [
+        (True, 2, 3, False), (False, 3, 6, True),
+    ]  # fmt: skip
+    assert [(one.resource_name, one.value, one.from_offset, one.to_offset) for one in found.min_isr] == [
+        ("a", "2", 4, 7)
+    ]
+    assert found.unclean_allowed == {"a"}
+
+
+def test_epochs_have_their_leaders_and_first_and_last_records(log: LogWriter) -> None:
+    log.epoch = 4
+    log.elect(9)
+    log.append([r.NoOpRecord()])
+    log.append([r.NoOpRecord()])
+    first, second = read(log).epochs
+    assert (first.leader, first.first_offset, first.last_offset) == (None, 0, 1)
+    assert (second.leader, second.begin_offset, second.first_offset, second.last_offset) == (9, 2, 3, 4)
+
+
+def test_history_that_begins_with_a_checkpoint_begins_with_what_is_in_it() -> None:
+    newest = next(stretches_of(KAFKA_LOG))
+    found = read_versions(newest.start, newest.batches, "c")
+    last = newest.start.end_offset - 1
+    assert {one.versions[0].offset for one in found.partitions if one.is_base} == {last}
+    assert {one.is_base for one in found.partitions} == {True}
+    assert (len(found.partitions) + found.untold.partitions, found.untold.offset) == (3061, last)
+    assert sorted(one.broker_id for one in found.brokers if one.from_offset == last) == [11, 12, 13, 14]
+
+
+@pytest.mark.parametrize(
+    ("record", "sentence"),
+    [
+        (r.PartitionChangeRecord(1, A, leader=1), "there is no partition .*-1"),
+        (r.PartitionRecord(0, B, (1,), (1,), leader=1), "there is no topic "),
+        (r.UnfenceBrokerRecord(7, 2), "broker 7 is not registered"),
+    ],
+)
+def test_record_about_what_is_not_there_is_refused_with_its_offset(log: LogWriter, record: Any, sentence: str) -> None:
+    log.append([record])
+    with pytest.raises(ReplayError, match=sentence) as refused:
+        read(log)
+    assert refused.value.offset == 2
+
+
+def test_more_versions_than_are_held_are_refused(log: LogWriter) -> None:
+    log.append([change(leader=2)] * 3)
+    with patching() as patch:
+        patch.setattr(partition_versions, "VERSIONS_MAX", 3)
+        with pytest.raises(TooManyVersions, match="more than 3 changes of partitions up to offset 4: say --since"):
+            read(log)
+
+
+@pytest.mark.parametrize("begin", [3, 2, 1])
+def test_partitions_that_are_well_all_along_change_no_finding(begin: int) -> None:
+    """As if all of the start were looked at, topics that are removed and ELRs that are cleared among it."""
+    stretches = list(stretches_of(KAFKA_LOG))[:begin][::-1]
+    batches = [bytes(batch) for stretch in stretches for batch in stretch.batches]
+
+    def found() -> list[list[str]]:
+        """Of the same time in the order in which they are met, which depends on which are looked at."""
+        one = search(read_versions(stretches[0].start, batches, "c"), Thresholds())
+        return [sorted(map(str, rows)) for rows in (one.reassignments, *astuple(one.findings))]
+
+    few = found()
+    with patching() as patch:
+        patch.setattr(partition_versions, "_is_unwell", holds_partition)
+        assert found() == few
