@@ -41,9 +41,11 @@ class AnswerTurns:
                 raises.
         """
         if self._asked.total() >= ANSWERS_MAX:
-            raise Overloaded(f"{self._asked.total()} answers wait to be rehearsed, {ANSWERS_MAX} is the most")
+            message = f"{self._asked.total()} answers wait to be rehearsed, {ANSWERS_MAX} is the most"
+            raise Overloaded(message, "answers")
         if principal is not None and self._asked[principal] >= ANSWERS_OF_ONE_MAX:
-            raise Overloaded(f"{ANSWERS_OF_ONE_MAX} answers for {principal} wait to be rehearsed: no more may")
+            message = f"{ANSWERS_OF_ONE_MAX} answers for {principal} wait to be rehearsed: no more may"
+            raise Overloaded(message, "answers")
         self._asked[principal] += 1
         ends_at, is_over = self._now_ms() + limit_ms, False
 

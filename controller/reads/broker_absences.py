@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from quorate.controller.feed.feed import FeedSource
 from quorate.controller.reads.absences import Absences
+from quorate.controller.reads.read_turns import run_in_turn
 
 #: Read in one turn of the loop, and then decoded on a thread.
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -36,6 +38,8 @@ class LogAbsences:
         self._lock = asyncio.Lock()
         #: Held by whoever goes through the log for an old state alone: no question about now waits for it.
         self._old_lock = asyncio.Lock()
+        #: Of a thread, which goes on when nobody waits for it any more: for what is asked of now, and of old states.
+        self._turn, self._old_turn = asyncio.Lock(), asyncio.Lock()
 
     async def at(self, end_offset: int) -> Mapping[int, int]:
         async with self._lock:
@@ -45,7 +49,8 @@ class LogAbsences:
             clock = asyncio.get_running_loop().time
             ends_at = clock() + PATIENCE_S
             while self._has_more(self._position, end_offset) and clock() < ends_at:
-                self._known, self._position = await self._behind(self._known, self._position, end_offset)
+                step = self._behind(self._known, self._position, end_offset, self._turn)
+                self._known, self._position = await step
             found = self._known.since_ms_at(end_offset) if self._position >= end_offset else _UNKNOWN
         return await self._of_old(end_offset) if found is None else found
 
@@ -54,16 +59,18 @@ class LogAbsences:
         async with self._old_lock:
             known, position = Absences(), self._log.log_start_offset
             while self._has_more(position, end_offset):
-                known, position = await self._behind(known, position, end_offset)
+                known, position = await self._behind(known, position, end_offset, self._old_turn)
             return known.since_ms if position >= end_offset else _UNKNOWN
 
     def _has_more(self, position: int, end_offset: int) -> bool:
         return self._log.log_start_offset <= position < min(end_offset, self._log.high_watermark)
 
-    async def _behind(self, known: Absences, position: int, end_offset: int) -> tuple[Absences, int]:
+    async def _behind(
+        self, known: Absences, position: int, end_offset: int, turn: asyncio.Lock
+    ) -> tuple[Absences, int]:
         """All that is known behind the next whole batches, and where those after them begin.
 
         ``known`` stays as it is: whoever asks may be given up while a thread goes through them.
         """
         chunk, more = self._log.read_from(position, _CHUNK_BYTES), known.copy()
-        return more, await asyncio.to_thread(more.take_batches, chunk.data, end_offset)
+        return more, await run_in_turn(partial(more.take_batches, chunk.data, end_offset), turn)

@@ -47,6 +47,8 @@ class StateDigests:
         self._memory = memory
         self._pace = pace
         self._lock = asyncio.Lock()
+        #: Of the thread that replays, which goes on when nobody waits for it any more.
+        self._replaying = asyncio.Lock()
         #: Set when another node doubts its own state.
         self.doubted = asyncio.Event()
         #: Seconds of a core that digests have taken.
@@ -117,7 +119,7 @@ class StateDigests:
                 message = f"the state at offset {offset} is not kept; kept are {kept}"
                 raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
             self._require_credit()
-            step = await replayed_to(self._log, anchors[-1], Moment(offset=offset))
+            step = await replayed_to(self._log, anchors[-1], Moment(offset=offset), self._replaying)
             self._credit -= step.seconds
             self.spent_seconds += step.seconds
             return step.state.stable
@@ -131,4 +133,5 @@ class StateDigests:
         gained = (now - self._credited_at) * REBUILD_SHARE
         self._credit, self._credited_at = min(REBUILD_SECONDS_MAX, self._credit + gained), now
         if self._credit <= 0:
-            raise Overloaded("states were rebuilt for digests as often as they may be: ask again in a while")
+            often = "states were rebuilt for digests as often as they may be: ask again in a while"
+            raise Overloaded(often, "digests", -self._credit / REBUILD_SHARE * 1000)

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.reads.partition_filter import Condition
 from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.counts.tally import NOT_PREFERRED, OFFLINE, REASSIGNING, UNDER_REPLICATED, Shapes
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
+from quorate.snapshots.table.kept_counts import own_min_isrs_of
 from quorate.snapshots.table.page_access import has_leader, holds_partition, is_led_by_preferred, is_reassigning
 from quorate.snapshots.table.pages import AnyColumn, Page
 
@@ -80,30 +80,48 @@ def above_min_isr(page: Page, min_isr: MinIsr) -> NDArray[np.int8]:
     return isr_above_min(page.isr, _replica_counts(page), min_isr)
 
 
-_PREDICATES: Final[Mapping[Condition, Callable[[Page, MinIsr], Flags]]] = {
+_PREDICATES: Final[Mapping[Condition, Callable[[Page, MinIsrs], Flags]]] = {
     "offline": lambda page, _: is_offline(page),
     "under-replicated": lambda page, _: is_under_replicated(page),
-    "under-min-isr": lambda page, min_isr: holds_partition(page) & (above_min_isr(page, min_isr) < 0),
-    "at-min-isr": lambda page, min_isr: holds_partition(page) & (above_min_isr(page, min_isr) == 0),
+    "under-min-isr": lambda page, min_isrs: holds_partition(page) & (above_min_isr(page, min_isrs.of(page)) < 0),
+    "at-min-isr": lambda page, min_isrs: holds_partition(page) & (above_min_isr(page, min_isrs.of(page)) == 0),
     "not-preferred": lambda page, _: is_not_led_by_preferred(page),
     "reassigning": lambda page, _: is_reassigning(page),
 }
 
 
-def is_in(page: Page, condition: Condition, min_isr: MinIsr) -> Flags:
+def is_in(page: Page, condition: Condition, min_isrs: MinIsrs) -> Flags:
     """bool[PAGE_ROWS]: the rows of a page that are in a condition."""
-    return _PREDICATES[condition](page, min_isr)
+    return _PREDICATES[condition](page, min_isrs)
 
 
-def min_isr_by_row(image: MetadataImage, config: ControllerConfig) -> MinIsr:
-    """int64[rows]: ``min.insync.replicas`` of every row of the table; one number where no topic has its own."""
-    table, default = image.partitions, np.int64(min_insync_replicas(image, config, ""))
-    rows: NDArray[np.int64] | None = None
-    for (kind, name), configs in image.configs.resources.items():
-        topic = image.topics.by_name.get(name) if kind == TOPIC_RESOURCE and MIN_ISR_CONFIG in configs else None
-        if topic is not None:
-            if rows is None:
-                rows = np.full(table.row_end, default)
-            own = table.rows_of(topic.id)
-            rows[own.start : own.stop] = min_insync_replicas(image, config, name)
-    return default if rows is None else rows
+_FLAGS: Final[Mapping[Condition, int]] = {
+    "offline": OFFLINE,
+    "under-replicated": UNDER_REPLICATED,
+    "not-preferred": NOT_PREFERRED,
+    "reassigning": REASSIGNING,
+}
+
+
+def cells_in(shapes: Shapes, condition: Condition, min_isrs: MinIsrs) -> Flags:
+    """bool[c]: whether cells with these shapes are of partitions in a condition."""
+    if condition in _FLAGS:
+        return shapes.are(_FLAGS[condition])
+    above = shapes.above_min_isr(int(min_isrs.usual))
+    return above < 0 if condition == "under-min-isr" else above == 0
+
+
+class MinIsrs:
+    """``min.insync.replicas`` of the partitions of an image, page by page."""
+
+    def __init__(self, image: MetadataImage, config: ControllerConfig) -> None:
+        #: Where topics have none of their own.
+        self.usual = np.int64(min_insync_replicas(image, config, ""))
+        self._own = image.partitions.own_min_isrs
+
+    def of(self, page: Page) -> MinIsr:
+        """Of each row of a page; one number where no topic has its own."""
+        if not self._own:
+            return self.usual
+        codes = own_min_isrs_of(page, self._own).astype(np.int64)
+        return np.where(codes, codes - 1, self.usual)

@@ -6,21 +6,26 @@ Conditions are masks over the columns of the partition table: work for a single 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from heapq import merge
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.reads.name_patterns import NamePatterns
-from quorate.controller.reads.partition_conditions import Flags, MinIsr, is_in, min_isr_by_row
+from quorate.controller.reads.partition_conditions import Flags, MinIsrs, cells_in, is_in
 from quorate.controller.reads.partition_filter import PartitionFilter
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Topic
 from quorate.snapshots.table.extents import extent_column
+from quorate.snapshots.table.kept_counts import tally_of
 from quorate.snapshots.table.page_access import has_leader, has_replica, holds_partition
-from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, Rows
+from quorate.snapshots.table.pages import PAGE_SHIFT, Page, Rows
+
+#: Topics that are sorted at a time.
+_TOPICS_AT_ONCE: Final = 4096
 
 
 class PartitionsFound(NamedTuple):
@@ -140,11 +145,21 @@ class _TopicOrder:
     def __init__(self, image: MetadataImage) -> None:
         self._by_name, self._extents = image.topics.by_name, image.partitions.extents
         names, topics = self._by_name.keys_and_values()
-        places = sorted(range(len(names)), key=names.__getitem__)
+        # In parts: one sort or one array of all topics would keep the interpreter, which others wait for.
+        parts = [
+            sorted(range(first, min(first + _TOPICS_AT_ONCE, len(names))), key=names.__getitem__)
+            for first in range(0, len(names), _TOPICS_AT_ONCE)
+        ]
+        places = list(merge(*parts, key=names.__getitem__))
         self.names: Sequence[str] = [names[place] for place in places]
         self.topics: Sequence[Topic] = [topics[place] for place in places]
         #: int64[t, 2]: first row and size.
-        self.extents = extent_column(self._extents.get_many([topic.id for topic in self.topics]))
+        self.extents = np.concatenate([extent_column(()), *self._extent_columns()])
+
+    def _extent_columns(self) -> Iterator[NDArray[np.int64]]:
+        for first in range(0, len(self.topics), _TOPICS_AT_ONCE):
+            ids = [topic.id for topic in self.topics[first : first + _TOPICS_AT_ONCE]]
+            yield extent_column(self._extents.get_many(ids))
 
     def is_of(self, image: MetadataImage) -> bool:
         """Whether it holds for this image too."""
@@ -174,22 +189,17 @@ def matching_rows(image: MetadataImage, config: ControllerConfig, wanted: Partit
     table = image.partitions
     if not wanted.is_about_partitions:
         return table.all_rows()
-    is_by_isr = not {"under-min-isr", "at-min-isr"}.isdisjoint(wanted.conditions)
-    min_isr: MinIsr = min_isr_by_row(image, config) if is_by_isr else np.int64(0)
-    parts = []
-    for number, page in enumerate(table.pages):
-        first = number << PAGE_SHIFT
-        own = min_isr if isinstance(min_isr, np.int64) else _padded(min_isr[first : first + PAGE_ROWS])
-        parts.append(np.flatnonzero(_fits(page, wanted, own)) + first)
+    min_isrs, tally = MinIsrs(image, config), tally_of(table)
+    if wanted.conditions and not any(cells_in(tally.shapes, one, min_isrs).any() for one in wanted.conditions):
+        return np.empty(0, np.int64)
+    parts = [
+        np.flatnonzero(_fits(page, wanted, min_isrs)) + (number << PAGE_SHIFT)
+        for number, page in enumerate(table.pages)
+    ]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def _padded(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As long as a page; what is behind the table's end holds no partition."""
-    return np.pad(values, (0, PAGE_ROWS - len(values)))
-
-
-def _fits(page: Page, wanted: PartitionFilter, min_isr: MinIsr) -> Flags:
+def _fits(page: Page, wanted: PartitionFilter, min_isrs: MinIsrs) -> Flags:
     fits = holds_partition(page)
     if wanted.replica is not None:
         fits = fits & has_replica(page, wanted.replica)
@@ -198,6 +208,6 @@ def _fits(page: Page, wanted: PartitionFilter, min_isr: MinIsr) -> Flags:
     if wanted.conditions:
         is_in_any = np.zeros(len(fits), np.bool_)
         for condition in wanted.conditions:
-            is_in_any |= is_in(page, condition, min_isr)
+            is_in_any |= is_in(page, condition, min_isrs)
         fits = fits & is_in_any
     return fits

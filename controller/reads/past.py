@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from quorate.controller.api.errors import EARLIEST_OFFSET
 from quorate.controller.feed.feed import FeedSource
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.batches.batch import BatchHeader, checked_header, parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import (
     BOOTSTRAP_ID,
@@ -60,6 +63,45 @@ class Checkpoints(Protocol):
         """
 
 
+class PastStretch(NamedTuple):
+    """A part of the committed log, and the state that it follows on."""
+
+    start: ReplayState
+    #: Whole batches, one behind the other, in pieces.
+    pieces: Sequence[Buffer]
+    #: Whether there is more of the log before it that can be read.
+    has_earlier: bool
+
+    def batches(self) -> Iterator[Buffer]:
+        """One after the other."""
+        for piece in self.pieces:
+            yield from _batches(memoryview(piece))
+
+
+class PastReads(Protocol):
+    """Old states of a node, and the log between them."""
+
+    async def at(self, moment: Moment) -> MetadataImage:
+        """The committed state at a moment.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, the log does not reach to it.
+        """
+
+    def leader_of(self, epoch: int) -> int | None:
+        """The leader of an epoch; None where the log does not tell."""
+
+    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+        """The last part of the log before an offset; None: of all of it.
+
+        Of the states from which the log goes on, it begins with the earliest that lies within so many bytes; where
+        none does, so many bytes before the end. Its last batches may begin behind the end.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, the log does not reach to it.
+        """
+
+
 class ReplayStep(NamedTuple):
     """Replay so far."""
 
@@ -80,6 +122,8 @@ class PastImages:
         self._newest = newest
         self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
         self._lock = asyncio.Lock()
+        #: Of the thread, which goes on when nobody waits for it any more.
+        self._turn = asyncio.Lock()
         #: For tests: images that had to be built.
         self.built = 0
 
@@ -106,13 +150,58 @@ class PastImages:
         header = checked_header(memoryview(data), 0)
         return named_leader(header, data) if header.epoch == epoch else None
 
+    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+        """The last part of the committed log before an offset, as ``PastReads`` has it.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, this node does not reach back, or not forward, to it.
+        """
+        log, held_end = self._log, self._log.high_watermark
+        end = held_end if end_offset is None else end_offset
+        if end > held_end:
+            what = f"this controller's committed log ends {Moment(offset=end).shortfall(held_end, 0)}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
+        begins = self._begins()
+        start = await self.at(Moment(offset=self._begin_before(end, bytes_max, begins)))
+        while (position := start.provenance.end_offset) and log.epoch_at(position) is None:
+            # Inside of a batch, where a transaction begins.
+            start = await self.at(Moment(offset=log.read_from(position, 1).base_offset))
+        pieces = []
+        while position < end:
+            _require_held(log, position)
+            chunk = log.read_from(position, _CHUNK_BYTES)
+            pieces.append(chunk.data)
+            position = chunk.end_offset
+            await asyncio.sleep(0)
+        return PastStretch(ReplayState(start), pieces, start.provenance.end_offset > min(begins, default=0))
+
+    def _begins(self) -> list[int]:
+        """The offsets of all states that need no replay and from which the log goes on."""
+        first = self._log.log_start_offset
+        ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
+        return [*([] if first else [0]), *sorted(end for end in ends if end >= first)]
+
+    def _begin_before(self, end: int, bytes_max: int, begins: Sequence[int]) -> int:
+        """The begin of the part of the log before an offset."""
+        log, first = self._log, self._log.log_start_offset
+        if not first < end:
+            return end
+        behind = log.bytes_from(end) if end < log.high_watermark else 0
+        lowest = bisect_left(range(first, end), -bytes_max - behind, key=lambda offset: -log.bytes_from(offset)) + first
+        lowest = min(lowest, end - 1)
+        near = [begin for begin in begins if lowest <= begin < end]
+        if near:
+            return near[0]
+        # The log is replayed up to there from an earlier one.
+        return min(max(log.read_from(lowest, 1).base_offset, min(begins, default=0)), end)
+
     async def _build(self, moment: Moment) -> MetadataImage:
         base = await self._base(moment)
         self.built += 1
-        until = await _in_log(self._log, base.provenance.end_offset, moment)
+        until = await _in_log(self._log, base.provenance.end_offset, moment, self._turn)
         if not base.provenance.end_offset and moment.offset is None:
             self._require_begun(moment, until)
-        step = await replayed_to(self._log, base, until)
+        step = await replayed_to(self._log, base, until, self._turn)
         head = step.state.head.provenance
         if moment.lies_beyond(head.end_offset, head.epoch):
             what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
@@ -139,7 +228,7 @@ class PastImages:
         damaged: list[CorruptCheckpoint] = []
         for info in reversed([info for info in infos if info.id.end_offset > covered]):
             try:
-                return await asyncio.to_thread(_load, self._checkpoints, info)
+                return await run_in_turn(partial(_load, self._checkpoints, info), self._turn)
             except CorruptCheckpoint as error:  # since the log was opened: the next older one is taken
                 damaged.append(error)
         if nearest is not None:
@@ -159,9 +248,7 @@ class PastImages:
         return is_before and (covers.end_offset == 0 or self._log.epoch_at(covers.end_offset) is not None)
 
     def _out_of_reach(self, moment: Moment, damaged: Sequence[CorruptCheckpoint]) -> ApiError:
-        start = self._log.log_start_offset
-        ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
-        ends = [end for end in ends if end >= start]
+        start, ends = self._log.log_start_offset, self._begins()
         reach = f"its earliest checkpoint is the state at offset {min(ends)}" if ends else "it has no checkpoint"
         if damaged:
             reach = "; ".join(map(str, damaged))
@@ -177,14 +264,14 @@ class PastImages:
         return sum(image.partitions.nbytes for image in self._kept.values())
 
 
-async def _in_log(log: FeedSource, start: int, moment: Moment) -> Moment:
+async def _in_log(log: FeedSource, start: int, moment: Moment, turn: asyncio.Lock) -> Moment:
     """``Moment.in_log``, of the committed batches from an offset on."""
     if moment.time_ms is None:
         return moment
     end = position = start
     while position < log.high_watermark:
         _require_held(log, position)
-        headers = await asyncio.to_thread(_headers, log.read_from(position, _CHUNK_BYTES).data)
+        headers = await run_in_turn(partial(_headers, log.read_from(position, _CHUNK_BYTES).data), turn)
         end, position = moment.end_in_time(end, headers), headers[-1].end_offset
     return Moment(offset=end)
 
@@ -202,8 +289,10 @@ def _require_held(log: FeedSource, position: int) -> None:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log begins at {log.log_start_offset} by now")
 
 
-async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> ReplayStep:
+async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment, turn: asyncio.Lock) -> ReplayStep:
     """A state carried on to an offset or the end of an epoch, or of what is committed; replay is on a thread.
+
+    ``turn``: held by that thread (``read_turns.run_in_turn``).
 
     Raises:
         ApiError: OFFSET_OUT_OF_RANGE, retention has overtaken it.
@@ -214,7 +303,7 @@ async def replayed_to(log: FeedSource, base: MetadataImage, moment: Moment) -> R
         begun = time.thread_time()
         chunk = log.read_from(position, _CHUNK_BYTES)
         read = step._replace(seconds=step.seconds + time.thread_time() - begun)
-        step = await asyncio.to_thread(_carried_on, read, chunk.data, moment)
+        step = await run_in_turn(partial(_carried_on, read, chunk.data, moment), turn)
     return step
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from quorate.controller.feed.feed import FeedSource
 from quorate.controller.reads.additions import Additions, adding_changes
 from quorate.controller.reads.broker_absences import PATIENCE_S
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.ids import Uuid
 
 #: Read in one turn of the loop, and then decoded on a thread.
@@ -39,6 +41,8 @@ class LogAdditions:
         #: Everything before it is in ``_known``, from where the log began then.
         self._position = 0
         self._lock = asyncio.Lock()
+        #: Of the thread, which goes on when nobody waits for it any more.
+        self._turn = asyncio.Lock()
 
     async def of(self, topic_id: Uuid, partition: int, end_offset: int) -> Mapping[int, int]:
         async with self._lock:
@@ -50,7 +54,7 @@ class LogAdditions:
             while self._has_more(end_offset) and clock() < ends_at:
                 chunk = self._log.read_from(self._position, _CHUNK_BYTES)
                 # Taken here: whoever asks may be given up while a thread goes through them.
-                changes, position = await asyncio.to_thread(adding_changes, chunk.data, end_offset)
+                changes, position = await run_in_turn(partial(adding_changes, chunk.data, end_offset), self._turn)
                 self._known.take(changes)
                 self._position = position
             is_known = self._position >= end_offset

@@ -47,7 +47,7 @@ def voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
     gone = [voter.node_id for voter in voters if voter.role == "unreachable"]
     if gone:
         spare = len(fit_voters(voters)) - majority_of(voters)
-        message = f"{_named('controller', gone)} unreachable: {max(spare, 0)} more may fail"
+        message = f"{_named('controller', gone)} unreachable: {max(spare, 0)} more can fail before writes stop"
         reasons.append(StatusReason(code="CONTROLLERS_UNREACHABLE", message=message, nodes=gone))
     not_voting = [voter for voter in voters if voter.role == "non-voter"]
     recovering = [voter.node_id for voter in not_voting if not voter.vote_waits_for]

@@ -6,13 +6,12 @@ keeps the same rule when it opens its log (``metadata_log.checkpoints.checkpoint
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from quorate.metadata_log.batches.batch import iter_records
+from quorate.metadata_log.cycle_collector import collector_resting
 from quorate.metadata_log.directory.reader import LogFile, iter_batches
 from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, MalformedData, StorageError
 from quorate.metadata_log.records.records import SnapshotHeaderRecord
@@ -86,7 +85,7 @@ def load_checkpoint(file: LogFile) -> MetadataImage:
     """
     contents = _Contents(file)
     try:
-        with _collector_resting():
+        with collector_resting():
             return read_checkpoint(contents.batches(), file.offset, file.epoch)
     except MalformedData as error:
         raise CorruptCheckpoint(str(file.path), str(error), contents.position) from error
@@ -113,19 +112,6 @@ class _Contents:
                 raise CorruptCheckpoint(str(self._file.path), reason, batch.position)
             yield batch.data
         self.position = end
-
-
-@contextmanager
-def _collector_resting() -> Iterator[None]:
-    """A load makes many objects and no cycles of them: looking for some would take a tenth of its time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def is_at_or_before(checkpoint: LogFile, at: Moment) -> bool:

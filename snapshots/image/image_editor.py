@@ -11,8 +11,11 @@ from quorate.metadata_log.records.records import (
     DelegationTokenRecord,
     UserScramCredentialRecord,
 )
+from quorate.snapshots.counts.tally import own_min_isr_code
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import (
+    MIN_INSYNC_REPLICAS,
+    TOPIC_RESOURCE,
     AclsImage,
     ClientQuotasImage,
     ConfigsImage,
@@ -90,6 +93,11 @@ class ImageEditor:
     tokens: _LazyPart[MapEditor[str, DelegationTokenRecord]] = _LazyPart(
         lambda image: MapEditor(image.delegation_tokens.tokens)
     )
+
+    def count_by_min_isr(self, topic: Topic) -> None:
+        """Count a topic's partitions by the ``min.insync.replicas`` that it has of its own now, if it has one."""
+        text = self.configs.get((TOPIC_RESOURCE, topic.name), MIN_INSYNC_REPLICAS)
+        self.partitions.set_min_isr(topic.id, own_min_isr_code(text))
 
     def finish(self, provenance: Provenance) -> MetadataImage:
         """The image with all changes."""

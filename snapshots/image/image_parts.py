@@ -20,6 +20,9 @@ from quorate.snapshots.maps.persistent_map import PersistentMap
 METADATA_VERSION: Final = "metadata.version"
 ELR_VERSION: Final = "eligible.leader.replicas.version"
 
+#: The only config that the state itself is counted by.
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
 # Types of config resources (Kafka's ``ConfigResource.Type``).
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorate.metadata_log.ids import NO_LEADER, uuid_text
+from quorate.snapshots.counts.tally import own_min_isr_code
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image_parts import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
+from quorate.snapshots.table.kept_counts import counted_anew, tally_of
 from quorate.snapshots.table.partition import Partition
 
 
@@ -33,6 +36,7 @@ def broken_rules(image: MetadataImage) -> Iterator[str]:
             yield f"there are partitions of the topic {uuid_text(topic_id)}, which is not there"
     if count != len(image.partitions):
         yield f"{len(image.partitions)} partitions are held, and {count} are of topics that are there"
+    yield from _broken_by_counts(image)
 
 
 def _broken_by_names(image: MetadataImage) -> Iterator[str]:
@@ -44,6 +48,21 @@ def _broken_by_names(image: MetadataImage) -> Iterator[str]:
             yield f"topic {topic.name}: its name does not lead to its id {uuid_text(topic_id)}"
     if len(topics.by_name) != len(topics.by_id):
         yield f"{len(topics.by_name)} names of topics lead to {len(topics.by_id)} topics"
+
+
+def _broken_by_counts(image: MetadataImage) -> Iterator[str]:
+    table = image.partitions
+    own = {
+        topic.id: code
+        for topic in image.topics.by_id.values()
+        if (code := own_min_isr_code(image.configs.of(TOPIC_RESOURCE, topic.name).get(MIN_INSYNC_REPLICAS)))
+    }
+    if dict(table.own_min_isrs) != own:
+        counted = len(table.own_min_isrs)
+        yield f"{counted} topics are counted by a {MIN_INSYNC_REPLICAS} of their own, and {len(own)} have one"
+    kept, found = tally_of(table), counted_anew(table.pages, table.own_min_isrs)
+    if kept != found:
+        yield f"the counts that are kept are {kept}, and what is counted is {found}"
 
 
 def rules_broken_by(image: MetadataImage, partition: Partition) -> Iterator[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
@@ -30,16 +31,21 @@ class OnlineDirectories:
                 if code is not None:
                     self._owners[code] = broker.id
 
+    def are_online(self, brokers: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.bool_]:
+        """bool[n]: whether directories, by their codes, are online on these brokers, fenced or not."""
+        owner = self._owners[codes]
+        is_online: NDArray[np.bool_] = (owner == _ANY_OWNER) | (owner == brokers)
+        if self._without_directories:
+            is_online |= np.isin(brokers, self._without_directories) & (codes != LOST_CODE)
+        is_online &= codes >= 0
+        return is_online
+
     def replicas(self, columns: PartitionColumns) -> Masks:
         """uint64[n]: replicas in a directory that is online on their broker, fenced or not (Kafka's ``isOnline``)."""
         online = np.zeros(len(columns), np.uint64)
         for slot in range(columns.width):
             codes, bit = columns.directories[:, slot], np.uint64(1 << slot)
-            owner, brokers = self._owners[codes], columns.slots[:, slot]
-            is_online = (owner == _ANY_OWNER) | (owner == brokers)
-            if self._without_directories:
-                is_online |= np.isin(brokers, self._without_directories) & (codes != LOST_CODE)
-            online |= (is_online & (codes >= 0)) * bit
+            online |= self.are_online(columns.slots[:, slot], codes) * bit
         return online
 
 

@@ -24,6 +24,14 @@ class NestedMapEditor(Generic[K, N, V]):
         self._base = base
         self._owned: dict[K, dict[N, V]] = {}
 
+    def get(self, key: K, name: N) -> V | None:
+        """One entry of a key as it is now, None if there is none."""
+        entries = self._owned.get(key)
+        if entries is not None:
+            return entries.get(name)
+        published = self._base.get(key)
+        return None if published is None else published.get(name)
+
     def put(self, key: K, name: N, value: V) -> None:
         """Set one entry of a key."""
         own = self._owned.get(key)

@@ -231,11 +231,6 @@ class MapEditor(Generic[K, V]):
         self._updates: dict[K, V] = {}
         self._removed: set[K] = set()
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether anything was set or removed so far."""
-        return bool(self._updates or self._removed)
-
     def get(self, key: K) -> V | None:
         """The value as it is now, None if there is none."""
         if key in self._updates:

@@ -98,7 +98,8 @@ def _topic(editor: ImageEditor, record: TopicRecord) -> None:
     by_name, by_id = editor.topics_by_name, editor.topics_by_id
     if name in by_name or topic_id in by_id:
         raise ReplayError(f"TopicRecord: topic {name!r} or id {uuid_text(topic_id)} exists already")
-    by_name[name] = by_id[topic_id] = Topic(name, topic_id)
+    by_name[name] = by_id[topic_id] = topic = Topic(name, topic_id)
+    editor.count_by_min_isr(topic)
 
 
 def _remove_topic(editor: ImageEditor, record: RemoveTopicRecord) -> None:

@@ -19,7 +19,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.image.image_editor import ImageEditor
-from quorate.snapshots.image.image_parts import ProducerIdsImage
+from quorate.snapshots.image.image_parts import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE, ProducerIdsImage
 from quorate.snapshots.image.labels import Label, label_of
 
 
@@ -32,6 +32,10 @@ def _config(editor: ImageEditor, record: ConfigRecord) -> None:
         editor.configs.remove(resource, record.name)
     else:
         editor.configs.put(resource, record.name, record.value)
+    if record.name == MIN_INSYNC_REPLICAS and record.resource_type == TOPIC_RESOURCE:
+        topic = editor.topics_by_name.get(record.resource_name)
+        if topic is not None:
+            editor.count_by_min_isr(topic)
 
 
 def _label(editor: ImageEditor, label: Label, value: str | None) -> None:

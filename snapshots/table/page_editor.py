@@ -38,6 +38,9 @@ class PageEditor:
         self.pages: list[Page] = list(pages)
         #: Page number -> columns that are copies of ours.
         self._owned: dict[int, set[str]] = {}
+        #: Rows that were written to: many at a time, each ascending, and one by one. A row may be among several.
+        self.touched: list[Rows] = []
+        self.touched_ones: list[int] = []
         # The rows last worked on and their spans: one operation reads and writes the same rows several times.
         self._last_rows: Rows | None = None
         self._last_spans: list[Span] = []
@@ -52,6 +55,11 @@ class PageEditor:
                 getattr(page, name).setflags(write=False)
         self._owned = {}
         return tuple(self.pages)
+
+    def touch(self, rows: Rows) -> None:
+        """Call ascending rows written to."""
+        if not self.touched or rows is not self.touched[-1]:
+            self.touched.append(rows)
 
     def grow_to(self, row_end: int, width: int) -> None:
         """Have pages for all rows below ``row_end``; new ones are blank and have ``width`` slots, but at least one."""
@@ -96,6 +104,7 @@ class PageEditor:
         Raises:
             ReplayError: a number is beyond 32 bits, as an epoch above one that a log says to be the highest.
         """
+        self.touched_ones.append(row)
         number, local = row >> PAGE_SHIFT, row & _LOCAL_MASK
         owned = self._own(number)
         page = self.pages[number]
@@ -133,6 +142,7 @@ class PageEditor:
 
     def write(self, rows: Rows, columns: dict[str, AnyColumn]) -> None:
         """Set columns of strictly ascending rows; lists are ``[width, n]``, what is beyond their width is emptied."""
+        self.touch(rows)
         is_blank = {name: self._holds_nothing(name, values) for name, values in columns.items()}
         for number, local, at in self._spans(rows):
             if "slots" in columns and len(columns["slots"]) > self.pages[number].width:
@@ -166,6 +176,7 @@ class PageEditor:
         """
         if not increments.any():
             return
+        self.touch(rows)
         for number, local, at in self._spans(rows):
             column = self.column(number, name)
             before = column[local]
@@ -177,6 +188,7 @@ class PageEditor:
     def clear(self, first_row: int, row_end: int) -> None:
         """Empty some rows."""
         rows = np.arange(first_row, row_end)
+        self.touch(rows)
         for number, local, _ in self._spans(rows):
             page = self.pages[number]
             for name in COLUMNS:

@@ -10,7 +10,7 @@ their predecessors where nothing changed, and with all blank pages where a colum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -137,6 +137,9 @@ class Page:
             setattr(page, name, blank_column(name, width))
         return page
 
+
+#: bool[PAGE_ROWS] of a page: rows of it that are looked for.
+PagePredicate = Callable[[Page], NDArray[np.bool_]]
 
 _MASK_TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
     np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32, np.uint64)

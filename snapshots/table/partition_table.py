@@ -7,7 +7,7 @@ and column that did not change. A row number means something in one table only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,8 @@ from quorate.metadata_log.ids import NO_LEADER, Uuid
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.directories import DirectoryDictionary
-from quorate.snapshots.table.extents import Extent, ExtentFinder, TopicStretches
+from quorate.snapshots.table.extents import Extent, TopicStretches, extent_column
+from quorate.snapshots.table.kept_counts import NO_COUNTS, NO_OWN_MIN_ISRS, KeptCounts, OwnMinIsrs
 from quorate.snapshots.table.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -26,6 +27,7 @@ from quorate.snapshots.table.pages import (
     PAGE_ROWS,
     PAGE_SHIFT,
     Page,
+    PagePredicate,
     Rows,
     ascending_rows,
 )
@@ -40,7 +42,16 @@ _FEW_ROWS: Final = 4
 class PartitionTable:
     """The partitions of all topics. Rows without a partition have partition id -1."""
 
-    __slots__ = ("directories", "extent_finder", "extents", "pages", "partition_count", "reserved_rows", "row_end")
+    __slots__ = (
+        "counts",
+        "directories",
+        "extents",
+        "own_min_isrs",
+        "pages",
+        "partition_count",
+        "reserved_rows",
+        "row_end",
+    )
 
     def __init__(
         self,
@@ -50,9 +61,9 @@ class PartitionTable:
         row_end: int = 0,
         reserved_rows: int = 0,
         partition_count: int = 0,
-        extent_finder: ExtentFinder | None = None,
+        own_min_isrs: OwnMinIsrs = NO_OWN_MIN_ISRS,
+        counts: KeptCounts = NO_COUNTS,
     ) -> None:
-        """``extent_finder``: that of a table with the same ``extents``."""
         self.pages = pages
         #: Topics that have partitions.
         self.extents: PersistentMap[Uuid, Extent] = PersistentMap() if extents is None else extents
@@ -62,7 +73,9 @@ class PartitionTable:
         #: Rows that topics have now; the others below the end are free.
         self.reserved_rows = reserved_rows
         self.partition_count = partition_count
-        self.extent_finder = extent_finder or ExtentFinder(self.extents)
+        #: ``own_min_isr_code`` of the topics that have a ``min.insync.replicas`` of their own: it is counted by.
+        self.own_min_isrs = own_min_isrs
+        self.counts = counts
 
     def __len__(self) -> int:
         return self.partition_count
@@ -107,7 +120,7 @@ class PartitionTable:
     def reserved_rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: as ``rows_for``; one between others of its topic that was never declared has its empty row."""
         stretches = TopicStretches.of(topic_ids)
-        return stretches.find_rows(self.extent_finder.find(stretches), partition_ids)
+        return stretches.find_rows(extent_column(self.extents.get_many(stretches.topics)), partition_ids)
 
     def partition_id(self, row: int) -> int:
         """The partition number in a row; -1 if it holds none."""
@@ -170,12 +183,27 @@ class PartitionTable:
         columns = page_access.gather(self.pages, ascending, names)
         return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
 
-    def select(self, predicate: Callable[[Page], NDArray[np.bool_]]) -> Rows:
+    def select(self, predicate: PagePredicate) -> Rows:
         """int64[n], ascending: rows for which ``predicate`` is true among the 4096 rows of their page.
 
         Empty rows have no brokers, empty sets and no leader; a predicate that holds for such rows must exclude them.
         """
         return page_access.search(self.pages, predicate)
+
+    def select_parts(self, predicate: PagePredicate, first_row: int, row_end: int, size: int) -> Iterator[Rows]:
+        """As ``select``, of the rows from one to another (exclusive), in parts int64[k] of at most ``size``.
+
+        Each is found when it is asked for, so what it costs is looking into as many pages as it needs.
+        """
+        gathered = np.empty(0, np.int64)
+        for number in range(first_row >> PAGE_SHIFT, min(len(self.pages), -(-row_end >> PAGE_SHIFT))):
+            rows = page_access.search(self.pages[number : number + 1], predicate) + (number << PAGE_SHIFT)
+            gathered = np.concatenate([gathered, rows[(rows >= first_row) & (rows < row_end)]])
+            while len(gathered) >= size:
+                yield gathered[:size]
+                gathered = gathered[size:]
+        if len(gathered):
+            yield gathered
 
     def all_rows(self) -> Rows:
         """int64[n], ascending: every row that holds a partition, topic by topic, each in order of partition number."""

@@ -17,6 +17,7 @@ from quorate.metadata_log.records.records import PartitionChangeRecord, Partitio
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.maps.persistent_map import MapEditor, PersistentMap
 from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column
+from quorate.snapshots.table.kept_counts import KeptCounts, OwnMinIsrs
 from quorate.snapshots.table.page_access import holds_partition, read_partition, search
 from quorate.snapshots.table.page_editor import PageEditor
 from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
@@ -55,20 +56,42 @@ class TableEditor:
         self._row_end = table.row_end
         self._reserved_rows = table.reserved_rows
         self.partition_count = table.partition_count
+        self._own_min_isrs = table.own_min_isrs
+        self._new_min_isrs: dict[Uuid, int] = {}
 
     def finish(self) -> PartitionTable:
         """The table with all changes; the same object if there are none."""
+        own, touched = self._finished_min_isrs(), (self.pages.touched, self.pages.touched_ones)
         free_rows = self._row_end - self._reserved_rows
         if free_rows > self._reserved_rows + PAGE_ROWS:  # so moving rows costs a constant share of freeing them
+            edited = self.pages.pages
+            tally = self._table.counts.moved_on(*touched, edited, own).tally(edited, own)
             self._compact()
-        pages = self.pages.finish()
+            pages = self.pages.finish()
+            counts = KeptCounts.of(tally, pages, own)
+        else:
+            pages = self.pages.finish()
+            counts = self._table.counts.moved_on(*touched, pages, own)
         extents = self._extents.finish()
-        if pages is self._table.pages and extents is self._table.extents:
+        if pages is self._table.pages and extents is self._table.extents and own is self._table.own_min_isrs:
             return self._table
-        finder = self._table.extent_finder if extents is self._table.extents else None
         return PartitionTable(
-            pages, extents, self.directories, self._row_end, self._reserved_rows, self.partition_count, finder
+            pages,
+            extents,
+            self.directories,
+            self._row_end,
+            self._reserved_rows,
+            self.partition_count,
+            own,
+            counts,
         )
+
+    def _finished_min_isrs(self) -> OwnMinIsrs:
+        changed = self._new_min_isrs
+        if not changed:
+            return self._own_min_isrs
+        removed = [topic_id for topic_id, code in changed.items() if not code]
+        return self._own_min_isrs.changed({topic_id: code for topic_id, code in changed.items() if code}, removed)
 
     # --- topics --------------------------------------------------------------------------------------
 
@@ -78,9 +101,7 @@ class TableEditor:
 
     def find_extents(self, stretches: TopicStretches) -> NDArray[np.int64]:
         """int64[s, 2]: first row and size of each stretch's topic as they are now; zeros where it has none."""
-        if self._extents.is_changed:
-            return extent_column(self._extents.get_many(stretches.topics))
-        return self._table.extent_finder.find(stretches)
+        return extent_column(self._extents.get_many(stretches.topics))
 
     def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
         """Make sure that topics have rows for partitions 0 to their size (exclusive).
@@ -124,8 +145,16 @@ class TableEditor:
         self.pages.write(source - extent.first_row + first_row, self.pages.gather(source))
         self.pages.clear(extent.first_row, extent.first_row + extent.size)
 
+    def set_min_isr(self, topic_id: Uuid, code: int) -> None:
+        """Count a topic's partitions by a min ISR of its own from here on; ``code``: ``own_min_isr_code``."""
+        known = self._new_min_isrs.get(topic_id)
+        if code != (self._own_min_isrs.get(topic_id, 0) if known is None else known):
+            self._new_min_isrs[topic_id] = code
+            self.pages.touch(self.rows_of(topic_id))
+
     def remove_topic(self, topic_id: Uuid) -> None:
         """Remove a topic's partitions; nothing happens if it has none."""
+        self.set_min_isr(topic_id, 0)
         extent = self._extents.get(topic_id)
         if extent is None:
             return

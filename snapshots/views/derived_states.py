@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from quorate.snapshots.counts.tally import ADDING, NEW, OFFLINE
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.online_replicas import OnlineDirectories
-from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION
+from quorate.snapshots.table.kept_counts import tally_of
 from quorate.snapshots.table.partition import Partition
-from quorate.snapshots.table.partition_columns import PartitionColumns
 from quorate.snapshots.views.state_names import (
     DELETION_INELIGIBLE,
     DELETION_STARTED,
@@ -128,30 +128,24 @@ class StateCounts:
     replicas: Mapping[ReplicaState, int]
 
 
-class StateCounting:
-    """Counts states in one image. What does not depend on the partitions is worked out once."""
-
-    def __init__(self, image: MetadataImage) -> None:
-        self._directories = OnlineDirectories(image)
-        self._living = sorted(id_ for id_, broker in image.cluster.brokers.items() if not broker.is_fenced)
-
-    def count(self, columns: PartitionColumns) -> StateCounts:
-        """States of the partitions in some rows of the image's table and of all their replicas."""
-        exists = columns.partition_ids != NO_PARTITION
-        led = exists & (columns.leader_slots != NO_LEADER_SLOT)
-        as_created = exists & ~led & (columns.leader_epochs == 0) & (columns.partition_epochs == 0)
-        replicas = columns.replicas
-        online = replicas & columns.slots_in(self._living) & self._directories.replicas(columns)
-        led_count, new_count = int(np.count_nonzero(led)), int(np.count_nonzero(as_created))
-        return StateCounts(
-            partitions={
-                NEW_PARTITION: new_count,
-                ONLINE_PARTITION: led_count,
-                OFFLINE_PARTITION: int(np.count_nonzero(exists)) - led_count - new_count,
-            },
-            replicas={
-                NEW_REPLICA: int(np.bitwise_count(online & columns.adding).sum()),
-                ONLINE_REPLICA: int(np.bitwise_count(online & ~columns.adding).sum()),
-                OFFLINE_REPLICA: int(np.bitwise_count(replicas & ~online).sum()),
-            },
-        )
+def count_states(image: MetadataImage) -> StateCounts:
+    """States of all partitions of an image and of all their replicas, out of the counts kept with its table."""
+    tally = tally_of(image.partitions)
+    shapes, counts = tally.shapes, tally.partitions.counts
+    new, without_leader = int(counts[shapes.are(NEW)].sum()), int(counts[shapes.are(OFFLINE)].sum())
+    brokers, codes, parts, _ = tally.replicas.keys
+    living = [broker.id for broker in image.cluster.brokers.values() if not broker.is_fenced]
+    online = np.isin(brokers, living) & OnlineDirectories(image).are_online(brokers, codes)
+    of_replicas, is_added = tally.replicas.counts, (parts & ADDING) != 0
+    return StateCounts(
+        partitions={
+            NEW_PARTITION: new,
+            ONLINE_PARTITION: int(counts.sum()) - without_leader,
+            OFFLINE_PARTITION: without_leader - new,
+        },
+        replicas={
+            NEW_REPLICA: int(of_replicas[online & is_added].sum()),
+            ONLINE_REPLICA: int(of_replicas[online & ~is_added].sum()),
+            OFFLINE_REPLICA: int(of_replicas[~online].sum()),
+        },
+    )

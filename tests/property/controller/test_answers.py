@@ -233,7 +233,7 @@ def test_remedies_bring_what_they_say_when_they_are_carried_out_in_their_order(s
 
 async def _remedied(state: RandomState) -> None:
     real = RealController(state.records)
-    found = explain(real.image, CONFIG, AskedPartitions().rows(real.image), 0, {})
+    found = explain(AskedPartitions().scope(real.image), CONFIG, 0, {})
     assert {one.code: one.partitions for one in found.symptoms} == _symptoms(real.image)
     for symptom in found.symptoms:
         causes = {(one.code, one.broker): one.partitions for one in symptom.causes}

@@ -1,6 +1,7 @@
 """Drains and replication factors of random clusters, held against the rules written a second time, row by row."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -46,15 +47,31 @@ def drained_or_none(cluster: ClusterLayout) -> ReassignmentPlan | None:
     return None
 
 
-@given(SEEDS)
-def test_drain_moves_what_stands_on_drained_brokers_and_nothing_else(seed: int) -> None:
-    """As many replicas as before, none twice, none on a drained broker, new ones on those that take them."""
+class Drain(NamedTuple):
+    """A drain that there is a plan for; brokers by their place."""
+
+    brokers: Brokers
+    takers: set[int]
+    drained: set[int]
+    plan: ReassignmentPlan
+
+
+def random_drain(seed: int) -> Drain | None:
     cluster = random_cluster(seed)
     found = drained_or_none(cluster)
     if found is None:
-        return
+        return None
     brokers = cluster.brokers
-    takers, drained = of_role(brokers, BrokerRole.TAKES), of_role(brokers, BrokerRole.DRAINS)
+    return Drain(brokers, of_role(brokers, BrokerRole.TAKES), of_role(brokers, BrokerRole.DRAINS), found)
+
+
+@given(SEEDS)
+def test_drain_moves_what_stands_on_drained_brokers_and_nothing_else(seed: int) -> None:
+    """As many replicas as before, none twice, none on a drained broker, new ones on those that take them."""
+    drain = random_drain(seed)
+    if drain is None:
+        return
+    _, takers, drained, found = drain
     gone = 0
     for before, after in rows_of(found):
         stay = [one for one in before if one not in drained]
@@ -70,12 +87,10 @@ def test_drain_moves_what_stands_on_drained_brokers_and_nothing_else(seed: int) 
 @given(SEEDS)
 def test_drain_leaves_partitions_in_as_many_racks_as_its_moves_can(seed: int) -> None:
     """No other brokers for the same replicas would put a partition into more racks."""
-    cluster = random_cluster(seed)
-    found = drained_or_none(cluster)
-    if found is None:
+    drain = random_drain(seed)
+    if drain is None:
         return
-    brokers = cluster.brokers
-    takers, drained = of_role(brokers, BrokerRole.TAKES), of_role(brokers, BrokerRole.DRAINS)
+    brokers, takers, drained, found = drain
     for before, after in rows_of(found):
         stay = set(before) - drained
         most = min(len(racks(brokers, stay)) + len(before) - len(stay), len(racks(brokers, stay | takers)))
@@ -85,12 +100,10 @@ def test_drain_leaves_partitions_in_as_many_racks_as_its_moves_can(seed: int) ->
 @given(SEEDS)
 def test_drain_is_as_even_as_what_it_moves_allows(seed: int) -> None:
     """No path of other places for what came leads from a broker to one with two less; the same of drained leaders."""
-    cluster = random_cluster(seed)
-    found = drained_or_none(cluster)
-    if found is None:
+    drain = random_drain(seed)
+    if drain is None:
         return
-    brokers = cluster.brokers
-    takers, drained = of_role(brokers, BrokerRole.TAKES), of_role(brokers, BrokerRole.DRAINS)
+    brokers, takers, drained, found = drain
     edges: dict[int, set[int]] = {one: set() for one in takers}
     by_order: dict[int, set[int]] = {one: set() for one in takers}
     for before, after in rows_of(found):

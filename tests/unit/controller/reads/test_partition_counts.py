@@ -1,23 +1,20 @@
-"""Counting partitions by condition: equal to looking at them one by one, and cheap after a change."""
+"""Counts of images: equal to looking at partitions one by one."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from quorate.controller.api.resources import PartitionCounts
-from quorate.controller.reads.partition_counts import (
-    MIN_INSYNC_REPLICAS,
-    OFFLINE_NAMED_MAX,
-    CountedImages,
-    PartitionCounter,
-)
-from quorate.controller.reads.state_counts import CountedStates
+from quorate.controller.api.resources import BrokerPartitionCounts, PartitionCounts
+from quorate.controller.reads import partition_counts
+from quorate.controller.reads.image_counts import OFFLINE_NAMED_MAX, count_image
+from quorate.controller.reads.partition_counts import CountedImages
 from quorate.metadata_log.records.records import (
     ConfigRecord,
     PartitionRecord,
@@ -27,9 +24,11 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorate.snapshots.image.image_parts import BROKER_RESOURCE, MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
+from quorate.snapshots.views.derived_states import replica_state
+from quorate.snapshots.views.state_names import OFFLINE_REPLICA
 from tests.waiting import eventually
 
 
@@ -54,9 +53,28 @@ def counted_one_by_one(image: MetadataImage, default: int) -> PartitionCounts:
         counts["offline"] += not p.has_leader
         counts["under_replicated"] += bool(set(p.replicas) - set(p.isr) - set(p.adding_replicas))
         counts["under_min_isr"] += len(p.isr) < needed
+        counts["at_min_isr"] += len(p.isr) == needed
         counts["without_preferred_leader"] += p.leader != p.replicas[0]
         counts["reassigning"] += p.is_reassigning
     return PartitionCounts.model_validate(counts)
+
+
+def brokers_one_by_one(image: MetadataImage, default: int) -> dict[int, BrokerPartitionCounts]:
+    """The same for brokers."""
+    found = defaultdict[int, Counter[str]](Counter)
+    for topic, _, p in partitions(image):
+        above = len(p.isr) - min(min_isr(image, topic, default), len(p.replicas))
+        is_under = bool(set(p.replicas) - set(p.isr) - set(p.adding_replicas))
+        for broker in p.replicas:
+            of = found[broker]
+            of["replicas"] += 1
+            of["leaders"] += p.leader == broker
+            of["offline_replicas"] += replica_state(image, p, broker) == OFFLINE_REPLICA
+            of["offline"] += not p.has_leader
+            of["under_replicated"] += is_under
+            of["under_min_isr"] += above < 0
+            of["at_min_isr"] += above == 0
+    return {broker: BrokerPartitionCounts.model_validate(of) for broker, of in found.items()}
 
 
 @pytest.mark.parametrize("capture", ["static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1"])
@@ -65,8 +83,10 @@ def test_counts_of_captured_clusters_equal_looking_at_each_partition(
     kafka_data: Path, capture: str, default: int
 ) -> None:
     image = load_image(kafka_data / capture / "log")
-    counts, offline, _ = PartitionCounter(default).count(image)
-    assert counts == counted_one_by_one(image, default)
+    counted = count_image(image, default)
+    offline = counted.offline
+    assert counted.counts == counted_one_by_one(image, default)
+    assert counted.brokers == brokers_one_by_one(image, default)
     all_offline = {f"{topic}-{number}" for topic, number, p in partitions(image) if not p.has_leader}
     assert set(offline) <= all_offline
     assert len(offline) == min(len(all_offline), OFFLINE_NAMED_MAX)
@@ -87,43 +107,30 @@ def topic_of(number: int, size: int, replica_count: int = 3) -> list[VersionedRe
     ]
 
 
-def test_counts_after_a_change_look_only_at_the_pages_it_touched() -> None:
-    image = replay(EMPTY_IMAGE, [record for number in range(1, 6) for record in topic_of(number, 4096)])
-    counter = PartitionCounter(1)
-    assert counter.count(image).counts.total == 5 * 4096
-    before = counter.pages_counted
-    assert before == len(image.partitions.pages)
-    counter.count(image)
-    assert counter.pages_counted == before
-    grown = replay(image, topic_of(9, 1))
-    assert counter.count(grown).counts.total == 5 * 4096 + 1
-    assert counter.pages_counted <= before + 1
-
-
 def test_counts_follow_the_cluster_wide_min_isr() -> None:
     image = replay(EMPTY_IMAGE, [*topic_of(1, 10, replica_count=2)])
-    counter = PartitionCounter(1)
-    assert counter.count(image).counts.under_min_isr == 0
+    assert count_image(image, 1).counts.under_min_isr == 0
     config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="5")
     # Two replicas cannot be five: with both in the ISR nothing is missing.
-    assert counter.count(replay(image, [VersionedRecord(config, 0)])).counts.under_min_isr == 0
+    counts = count_image(replay(image, [VersionedRecord(config, 0)]), 1).counts
+    assert (counts.under_min_isr, counts.at_min_isr) == (0, 10)
 
 
 def test_counts_of_the_full_width_of_a_partition() -> None:
     image = replay(EMPTY_IMAGE, topic_of(1, 2, replica_count=64))
-    assert PartitionCounter(1).count(image).counts == counted_one_by_one(image, 1)
+    assert count_image(image, 1).counts == counted_one_by_one(image, 1)
 
 
 def test_counts_take_a_min_isr_that_is_no_number_for_none() -> None:
     config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="two")
     image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
-    assert PartitionCounter(3).count(image).counts.under_min_isr == 0
+    assert count_image(image, 3).counts.under_min_isr == 0
 
 
 def test_counts_take_a_min_isr_beyond_all_numbers_for_all_replicas() -> None:
     config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="9" * 40)
     image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
-    assert PartitionCounter(1).count(image).counts.under_min_isr == 0
+    assert count_image(image, 1).counts.under_min_isr == 0
 
 
 @pytest.mark.parametrize("width", [3, 9, 40])
@@ -150,28 +157,33 @@ def test_counts_of_rows_of_every_kind_equal_looking_at_each_partition(width: int
             image = replay(image, [VersionedRecord(record, 0)])
     for number in (3, 7, 8, 20):
         image = replay(image, [VersionedRecord(RemoveTopicRecord(number.to_bytes(16, "big")), 0)])
-    assert PartitionCounter(default).count(image).counts == counted_one_by_one(image, default)
+    counted = count_image(image, default)
+    assert counted.counts == counted_one_by_one(image, default)
+    assert counted.brokers == brokers_one_by_one(image, default)
 
 
-@pytest.mark.parametrize("counted", [CountedImages(1), CountedStates()], ids=["conditions", "states"])
+def test_broker_without_replicas_is_counted_with_none() -> None:
+    assert count_image(EMPTY_IMAGE, 1).of_broker(7) == BrokerPartitionCounts()
+
+
 async def test_count_that_nobody_waits_for_any_more_ends_before_the_next_one_begins(
-    counted: CountedImages | CountedStates, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun: list[int] = []
     ended: list[MetadataImage] = []
-    may_end, count = threading.Event(), counted._counter.count
+    may_end, counted = threading.Event(), CountedImages(1)
 
-    def held(image: MetadataImage) -> object:
+    def held(image: MetadataImage, default: int) -> object:
         begun.append(len(ended))
         may_end.wait(10)
-        found = count(image)
+        found = count_image(image, default)
         ended.append(image)
         return found
 
     async def is_under_way() -> bool:
         return bool(begun)
 
-    monkeypatch.setattr(counted._counter, "count", held)
+    monkeypatch.setattr(partition_counts, "count_image", held)
     given_up = asyncio.create_task(counted.count(EMPTY_IMAGE))
     await eventually(is_under_way, "the first count is under way")
     given_up.cancel()

@@ -81,14 +81,14 @@ def test_verdict_on_a_sound_cluster_is_healthy_without_reasons() -> None:
             [],
             COUNTS,
             "degraded",
-            "controller 2 is unreachable: 0 more may fail",
+            "controller 2 is unreachable: 0 more can fail before writes stop",
         ),
         (
             quorum(*(voter(n, "unreachable" if n == 2 else "standby") for n in range(1, 6))),
             [],
             COUNTS,
             "degraded",
-            "controller 2 is unreachable: 1 more may fail",
+            "controller 2 is unreachable: 1 more can fail before writes stop",
         ),
         (
             quorum(voter(1, "active"), voter(2, "non-voter"), voter(3, "standby")),
@@ -151,7 +151,7 @@ def test_voter_that_does_not_vote_or_lags_is_none_that_may_fail_besides(third: V
     _, reasons = judge(
         quorum(voter(1, "active"), voter(2, "unreachable"), voter(3, third, lag), *others), [], COUNTS, []
     )
-    assert reasons[0].message == "controller 2 is unreachable: 0 more may fail"
+    assert reasons[0].message == "controller 2 is unreachable: 0 more can fail before writes stop"
 
 
 def test_verdict_gives_the_gravest_reason_first() -> None:

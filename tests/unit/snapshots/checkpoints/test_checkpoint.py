@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from quorate.metadata_log.records.records import TopicRecord
+from quorate.scripts.benchmarks.large_cluster import large_image
+from quorate.snapshots.checkpoints import checkpoint
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage
@@ -33,3 +37,20 @@ def test_checkpoint_at_an_older_level_loses_nothing(kafka_data: Path, level: int
     levels = image.features.levels.put(METADATA_VERSION, level)
     older = image._replace(features=FeaturesImage(levels, image.features.zk_migration_state))
     assert written_and_read(older) == older
+
+
+def test_topics_are_in_the_order_of_their_names_and_sorted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, sizes = large_image(600), []
+
+    def sorted_some(names: Iterable[str]) -> list[str]:
+        found = sorted(names)
+        sizes.append(len(found))
+        return found
+
+    monkeypatch.setattr(checkpoint, "sorted", sorted_some, raising=False)
+    monkeypatch.setattr(checkpoint, "_NAMES_AT_ONCE", 4)
+    items = checkpoint.checkpoint_items(image)
+    names = [item.record.name for item in items if isinstance(item, tuple) and isinstance(item.record, TopicRecord)]
+
+    assert names == [f"topic-{number:06}" for number in range(6)]
+    assert sorted(sizes) == [0, 2, 4]

@@ -1,0 +1,27 @@
+"""Asks a table again and again whether a row of some kind is in it, and looks only at pages that it does not know."""
+
+from __future__ import annotations
+
+from quorate.snapshots.table.pages import Page, PagePredicate
+from quorate.snapshots.table.partition_table import PartitionTable
+
+
+class PageSearch:
+    """For one kind of rows. A memo: what it says depends on the table alone. It keeps the pages that it looked at."""
+
+    def __init__(self, predicate: PagePredicate) -> None:
+        self._predicate = predicate
+        #: The first pages of the table asked about last, in which there is no such row.
+        self._without: tuple[Page, ...] = ()
+
+    def any(self, table: PartitionTable) -> bool:
+        """Whether there is such a row."""
+        known = self._without
+        for number, page in enumerate(table.pages):
+            if number < len(known) and known[number] is page:
+                continue
+            if self._predicate(page).any():
+                self._without = table.pages[:number]
+                return True
+        self._without = table.pages
+        return False

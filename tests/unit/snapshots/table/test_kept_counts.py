@@ -1,0 +1,121 @@
+"""Counts that are kept cost what changed, and stay right where rows move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from quorate.metadata_log.records.records import (
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from quorate.snapshots.counts.tally import TableTally
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image_parts import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
+from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table import kept_counts
+from quorate.snapshots.table.kept_counts import counted_anew, tally_of
+from quorate.snapshots.table.pages import PAGE_ROWS
+from tests.record_stream import as_runs, versioned
+
+BIG, SMALL = b"b" * 16, b"s" * 16
+
+
+def topic(topic_id: bytes, size: int) -> list[Any]:
+    partitions = [PartitionRecord(number, topic_id, (1, 2, 3), (1, 2, 3), leader=1) for number in range(size)]
+    return [TopicRecord(f"topic-{topic_id[:1].decode()}", topic_id), *partitions]
+
+
+def shrunk(topic_id: bytes, numbers: Sequence[int]) -> list[Any]:
+    return [PartitionChangeRecord(number, topic_id, isr=(1, 2)) for number in numbers]
+
+
+def two_topics() -> MetadataImage:
+    return replay(EMPTY_IMAGE, as_runs([*topic(BIG, 2 * PAGE_ROWS + 5), *topic(SMALL, 50)]))
+
+
+def assert_right(image: MetadataImage) -> None:
+    assert tally_of(image.partitions) == counted_anew(image.partitions.pages, image.partitions.own_min_isrs)
+
+
+@pytest.fixture
+def counted_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each part that was counted."""
+    counted: list[int] = []
+
+    class Noted(TableTally):
+        @staticmethod
+        def of(columns: Any, own: Any) -> TableTally:
+            counted.append(len(columns["partition_ids"]))
+            return TableTally.of(columns, own)
+
+    monkeypatch.setattr(kept_counts, "TableTally", Noted)
+    return counted
+
+
+def test_counting_on_looks_at_the_rows_that_were_touched_as_they_were_and_as_they_are(counted_rows: list[int]) -> None:
+    image = two_topics()
+    tally_of(image.partitions)
+    counted_rows.clear()
+    for number in range(10):
+        image = replay(image, [versioned(one) for one in shrunk(BIG, [1000 * (number % 5)])])
+    image = replay(image, as_runs(shrunk(SMALL, range(20))))
+    assert counted_rows == []
+
+    tally = tally_of(image.partitions)
+
+    assert counted_rows == [25, 25]
+    assert_right(image)
+    counted_rows.clear()
+    assert tally_of(image.partitions) == tally
+    assert counted_rows == []
+
+
+def test_mass_change_is_counted_in_parts_as_it_comes(counted_rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_counts, "_ROWS_AT_ONCE", 3000)
+    image = two_topics()
+    counted_rows.clear()
+    image = replay(image, as_runs(shrunk(BIG, range(7000))))
+
+    assert counted_rows == [3000, 3000, 3000, 3000, 1000, 1000]
+    counted_rows.clear()
+    assert_right(image)
+
+
+def test_rows_that_move_together_keep_their_counts() -> None:
+    image = replay(two_topics(), [versioned(RemoveTopicRecord(BIG))])
+
+    assert image.partitions.row_end == 50
+    assert_right(image)
+    assert_right(replay(image, as_runs(shrunk(SMALL, range(3)))))
+
+
+def test_topic_that_moves_as_it_grows_is_counted_once() -> None:
+    image = two_topics()
+    more = [PartitionRecord(2 * PAGE_ROWS + 5, BIG, (1, 2), (1,), leader=1)]
+
+    assert_right(replay(image, [versioned(one) for one in more]))
+
+
+def test_min_isr_of_a_topic_is_counted_from_its_config_to_the_end_of_it(counted_rows: list[int]) -> None:
+    def config(value: str | None) -> MetadataImage:
+        return replay(image, [versioned(ConfigRecord(TOPIC_RESOURCE, "topic-s", MIN_INSYNC_REPLICAS, value))])
+
+    image = two_topics()
+    tally_of(image.partitions)
+    counted_rows.clear()
+    image = config("3")
+
+    assert set(tally_of(image.partitions).shapes.own.tolist()) == {0, 4}
+    assert counted_rows == [50, 50]
+    assert_right(image)
+    assert set(tally_of(config(None).partitions).shapes.own.tolist()) == {0}
+    assert set(tally_of(config("many").partitions).shapes.own.tolist()) == {0}
+    image = replay(image, [versioned(one) for one in (RemoveTopicRecord(SMALL), *topic(SMALL, 4))])
+    assert set(tally_of(image.partitions).shapes.own.tolist()) == {0}
+    assert_right(image)
