@@ -10,9 +10,8 @@ from quorate.metadata_log.checkpoints.retention import RetentionConfig
 from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_text
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.errors import ProtocolError
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
 
-#: Version of the messages between nodes; both sides must have the same.
-PROTOCOL_VERSION: Final = 3
 #: Check-quorum: a leader that no majority answered for this many election timeouts stops leading (as Kafka's does).
 CHECK_QUORUM_FACTOR: Final = 1.5
 #: 5 ms at the usual interval: several commits of a busy leader, and nothing that a reader elsewhere would notice.
@@ -149,7 +148,9 @@ class QuorumConfig:
     timing: QuorumTiming
     limits: QuorumLimits
     retention: RetentionConfig
-    #: How often the quorum was founded anew, as an epoch: see ``MetaProperties.generation``.
+    #: Of the versions of messages none above this is spoken.
+    newest_version: int
+    #: How often the quorum was rebuilt, as an epoch: see ``MetaProperties.generation``.
     generation: int = 0
     #: Name of the controllers' listener in the voters record.
     listener_name: str = "CONTROLLER"
@@ -162,6 +163,10 @@ class QuorumConfig:
             raise InvalidQuorumConfig(f"node {self.node_id} is not among the voters {ids}")
         if any(node_id < 0 for node_id in ids):
             raise InvalidQuorumConfig(f"voters {ids}: ids must not be negative")
+        if not OLDEST_VERSION <= self.newest_version <= NEWEST_VERSION:
+            raise InvalidQuorumConfig(
+                f"newest_version {self.newest_version} is not between {OLDEST_VERSION} and {NEWEST_VERSION}"
+            )
         if self.kraft_version not in (0, 1):
             raise InvalidQuorumConfig(f"kraft.version {self.kraft_version} is neither 0 nor 1")
 

@@ -33,11 +33,11 @@ class FatalFault(QuorateError):
 
 
 class Superseded(FatalFault):
-    """The quorum was founded anew without this node: what it holds is of the past, and it may agree on nothing."""
+    """The quorum was rebuilt without this node: what it holds is of the past, and it may agree on nothing."""
 
     def __init__(self, own: int, newer: int, node_id: int) -> None:
         super().__init__(
-            f"node {node_id} is of generation {newer}, this one of generation {own}: the quorum was founded anew, and"
+            f"node {node_id} is of generation {newer}, this one of generation {own}: the quorum was rebuilt, and"
             " this directory may take no part in it; move it away, then: quorate recover rejoin"
         )
 

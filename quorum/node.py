@@ -228,9 +228,9 @@ class QuorumNode:
 
     # --- events, from the host -----------------------------------------------------------------------
 
-    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
-        """The consensus connection to a peer stands, and it showed this in the handshake."""
-        self._fuse.run(self._connected, peer, directory_id, is_voter)
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool, version: int) -> None:
+        """The consensus connection to a peer stands; it showed this, and messages are of that version from now on."""
+        self._fuse.run(self._connected, peer, directory_id, is_voter, version)
         self._host.request_pump()
 
     def disconnected(self, peer: int) -> None:
@@ -245,7 +245,7 @@ class QuorumNode:
             ProtocolError: the peer does not keep to the protocol; its connection must be closed.
         """
         self._metrics.messages_received += 1
-        self._fuse.take(self._dispatch, peer, decode(payload))
+        self._fuse.take(self._dispatch, peer, decode(payload, self._outbox.version(peer)))
 
     def disk_done(self, group: DiskGroup) -> None:
         """A disk group ran to its end."""
@@ -253,7 +253,7 @@ class QuorumNode:
         self._host.request_pump()
 
     def fail(self, error: FatalFault) -> None:
-        """The disk failed, or the quorum was founded anew without this node: nothing is retried, it ends here."""
+        """The disk failed, or the quorum was rebuilt without this node: nothing is retried, it ends here."""
         self._fuse.fail(error)
 
     def bulk_done(self, error: StorageError | None) -> None:
@@ -302,7 +302,8 @@ class QuorumNode:
 
     # --- connections and messages ------------------------------------------------------------------------------------
 
-    def _connected(self, peer: int, directory_id: bytes, is_voter: bool) -> None:
+    def _connected(self, peer: int, directory_id: bytes, is_voter: bool, version: int) -> None:
+        self._outbox.set_version(peer, version)
         has_new_directory = self._peer_directories.get(peer, directory_id) != directory_id
         self._peer_directories[peer] = directory_id
         self._replication.connected(peer, is_voter=is_voter, has_new_directory=has_new_directory)

@@ -163,8 +163,8 @@ class QuorumRuntime:
     def is_voter(self) -> bool:
         return self.node.is_voter
 
-    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
-        self.node.connected(peer, directory_id, is_voter=is_voter)
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool, version: int) -> None:
+        self.node.connected(peer, directory_id, is_voter=is_voter, version=version)
 
     def disconnected(self, peer: int) -> None:
         self.node.disconnected(peer)

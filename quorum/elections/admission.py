@@ -4,7 +4,7 @@ What is refused here ends the connection that it came on, and has changed nothin
 
 **Leaps.** An epoch can only rise and there are 2^31 of them, so one wrong number that is believed, spread and stored
 could use all of them up. What an epoch rises by beyond the next one is its leap. A process takes leaps of a million in
-all, and of ten more each second: far more than a node misses that was away, or that a quorum founded anew leaves out
+all, and of ten more each second: far more than a node misses that was away, or that a rebuilt quorum leaves out
 (a thousand), and no peer uses the epochs up by saying ever higher ones. A node without a vote takes any epoch: it has
 nothing to compare it with, and stores none.
 

@@ -70,7 +70,7 @@ class Ballots:
         if not self._membership.is_voter or not self._elections.take_permission() or not self._fitness.may_stand(now):
             return False
         if self._core.epoch >= EPOCH_MAX:
-            raise FatalFault(f"no epoch is left above {self._core.epoch}: the quorum must be founded anew")
+            raise FatalFault(f"no epoch is left above {self._core.epoch}: the quorum must be rebuilt")
         self._elections.campaign_started(now)
         self.granters = {self._node_id}
         return True

@@ -10,6 +10,7 @@ from typing import Final
 from quorate.quorum.messages.messages import Message
 from quorate.quorum.messages.wire import encode
 from quorate.quorum.storage.votes import VoteState
+from quorate.quorum.versions import NEWEST_VERSION
 
 
 class Channel(Enum):
@@ -32,8 +33,18 @@ class Outbox:
         self._votes = votes
         self._send = send
         self._waiting: deque[tuple[int, int, Channel, Message]] = deque()
-        #: The message encoded last, and its bytes: what goes to all followers is encoded once.
-        self._encoded: tuple[Message | None, bytes] = (None, b"")
+        #: By peer, the version in which it is spoken to.
+        self._versions: dict[int, int] = {}
+        #: The message encoded last, its version and bytes: what goes to all followers is encoded once.
+        self._encoded: tuple[Message | None, int, bytes | None] = (None, 0, None)
+
+    def version(self, peer: int) -> int:
+        """The version in which messages go to a peer, and come from it."""
+        return self._versions.get(peer, NEWEST_VERSION)
+
+    def set_version(self, peer: int, version: int) -> None:
+        """Speak to a peer in this version from now on."""
+        self._versions[peer] = version
 
     def put(self, peer: int, message: Message, channel: Channel = Channel.CONSENSUS) -> None:
         """Send ``message`` at the next ``flush`` that may."""
@@ -48,14 +59,17 @@ class Outbox:
         durable = self._votes.durable_generation
         while waiting and waiting[0][0] <= durable:
             _, peer, channel, message = waiting.popleft()
-            self._send(peer, channel, self._encode(message))
+            payload = self._encode(message, self.version(peer))
+            if payload is not None:
+                self._send(peer, channel, payload)
         # A message may hold a megabyte.
-        self._encoded = (None, b"")
+        self._encoded = (None, 0, None)
 
-    def _encode(self, message: Message) -> bytes:
-        if self._encoded[0] is not message:
-            self._encoded = (message, encode(message))
-        return self._encoded[1]
+    def _encode(self, message: Message, version: int) -> bytes | None:
+        """The message's bytes; None: it is none of this version, and whoever speaks it does without."""
+        if self._encoded[0] is not message or self._encoded[1] != version:
+            self._encoded = (message, version, encode(message, version))
+        return self._encoded[2]
 
     def drop_peer(self, peer: int) -> None:
         """Forget what waits for a peer whose connection broke."""

@@ -18,6 +18,7 @@ from quorate.quorum.transport.handshake import Hello, check_generation, check_he
 from quorate.quorum.transport.silence import Pulse
 from quorate.quorum.transport.stray_http import http_answer, is_http
 from quorate.quorum.transport.tls import QuorumTls, TlsChannel, speaks_tls
+from quorate.quorum.versions import OLDEST_VERSION
 
 #: Seconds from the first byte to the second proof, TLS included.
 HANDSHAKE_TIMEOUT: Final = 2.0
@@ -79,6 +80,8 @@ class PeerConnection(asyncio.Protocol):
         self._own_hello = b""
         self._peer_hello = b""
         self.hello: Hello | None = None
+        #: Of the messages on it, once both hellos are said.
+        self.version = OLDEST_VERSION
         #: The secret that is proved on this connection: of those that this node believes, whoever dials says which.
         self._secret = b""
         self.is_open = False
@@ -293,14 +296,14 @@ class PeerConnection(asyncio.Protocol):
 
     def _on_hello(self, frame: bytes) -> None:
         hello = decode_hello(frame)
-        check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
+        version = check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
         if self._tls is not None:
             self._check_certificate(hello.node_id, self._tls.peers)
         if self._dialled is None:
             self._say_hello(hello.channel)
         elif hello.channel is not self._dialled[1]:
             raise HandshakeRefused(f"node {hello.node_id} answers on another channel")
-        self.hello = hello
+        self.hello, self.version = hello, version
         self._peer_hello = frame
         if not self.is_accepted:
             self._secret = self._owner.secrets()[0]

@@ -18,21 +18,27 @@ import msgpack
 
 from quorate.metadata_log.ids import Uuid
 from quorate.metadata_log.loopback import is_loopback
-from quorate.quorum.config import PROTOCOL_VERSION, InvalidQuorumConfig, QuorumConfig
+from quorate.quorum.config import InvalidQuorumConfig, QuorumConfig
 from quorate.quorum.errors import HandshakeRefused, Superseded
 from quorate.quorum.messages.outbox import Channel
+from quorate.quorum.versions import OLDEST_VERSION, common_version
 
 NONCE_BYTES: Final = 16
 #: Gives the secrets that are believed at the moment, at least one; the first is the one that this node proves.
 Secrets = Callable[[], tuple[bytes, ...]]
-_FIELDS: Final = 9
+#: Types of a hello's fields. What a newer one has behind them is left alone.
+_FIELD_TYPES: Final = [int, int, str, int, bytes, int, int, str, bool, bytes]
+#: Of a hello before version 4, which named one version and knew no other.
+_FIELDS_BEFORE: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
     """The first frame of a connection: a node's account of itself."""
 
-    protocol_version: int
+    #: The versions of messages that the node speaks, from which to which.
+    oldest_version: int
+    newest_version: int
     cluster_id: str
     node_id: int
     directory_id: Uuid
@@ -47,7 +53,8 @@ class Hello:
 def own_hello(config: QuorumConfig, channel: Channel, *, is_voter: bool, nonce: bytes) -> Hello:
     """The hello of this node."""
     return Hello(
-        PROTOCOL_VERSION,
+        OLDEST_VERSION,
+        config.newest_version,
         config.cluster_id,
         config.node_id,
         config.directory_id,
@@ -63,7 +70,8 @@ def encode_hello(hello: Hello) -> bytes:
     """The hello's frame."""
     packed: bytes = msgpack.packb(
         [
-            hello.protocol_version,
+            hello.oldest_version,
+            hello.newest_version,
             hello.cluster_id,
             hello.node_id,
             hello.directory_id,
@@ -85,23 +93,35 @@ def decode_hello(frame: bytes) -> Hello:
     """
     try:
         fields: Any = msgpack.unpackb(frame)
-        types = [type(field) for field in fields]
-        if types != [int, str, int, bytes, int, int, str, bool, bytes] or len(fields[-1]) != NONCE_BYTES:
-            raise HandshakeRefused(f"{_FIELDS} fields of a hello are due")
-        version, cluster, node, directory, generation, voters, channel, is_voter, nonce = fields
-        return Hello(version, cluster, node, directory, generation, voters, Channel(channel), is_voter, nonce)
+        if len(fields) == _FIELDS_BEFORE and type(fields[0]) is int:
+            raise HandshakeRefused(
+                f"it speaks version {fields[0]} alone, this node {OLDEST_VERSION} and above: stop all controllers, "
+                "and start them with one release"
+            )
+        fields = fields[: len(_FIELD_TYPES)]
+        if [type(field) for field in fields] != _FIELD_TYPES or len(fields[-1]) != NONCE_BYTES:
+            raise HandshakeRefused(f"{len(_FIELD_TYPES)} fields of a hello are due")
+        oldest, newest, cluster, node, directory, generation, voters, channel, is_voter, nonce = fields
+        return Hello(oldest, newest, cluster, node, directory, generation, voters, Channel(channel), is_voter, nonce)
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise HandshakeRefused(f"no hello: {error}") from error
 
 
-def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -> None:
-    """Whether this node may talk to the sender. ``expected_node``: whom this node dialled, None when it was dialled.
+def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -> int:
+    """The version of messages in which this node talks to the sender, if it may.
+
+    Args:
+        expected_node: whom this node dialled, None when it was dialled.
 
     Raises:
         HandshakeRefused: says what differs.
     """
-    if hello.protocol_version != PROTOCOL_VERSION:
-        raise HandshakeRefused(f"protocol version {hello.protocol_version}, this node speaks {PROTOCOL_VERSION}")
+    version = common_version(config.newest_version, hello.oldest_version, hello.newest_version)
+    if version is None:
+        raise HandshakeRefused(
+            f"it speaks versions {hello.oldest_version} to {hello.newest_version}, this node {OLDEST_VERSION} to "
+            f"{config.newest_version}: upgrade by way of a release that knows one of either"
+        )
     if hello.cluster_id != config.cluster_id:
         raise HandshakeRefused(f"cluster {hello.cluster_id!r}, this node belongs to {config.cluster_id!r}")
     if hello.node_id not in config.peer_ids:
@@ -110,6 +130,7 @@ def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -
         raise HandshakeRefused(f"node {hello.node_id} answers where node {expected_node} is configured")
     if hello.generation == config.generation and hello.voter_set_crc != config.voter_set_crc:
         raise HandshakeRefused(f"node {hello.node_id} is configured with another set of voters")
+    return version
 
 
 def check_generation(config: QuorumConfig, hello: Hello) -> None:
@@ -124,7 +145,7 @@ def check_generation(config: QuorumConfig, hello: Hello) -> None:
         raise Superseded(config.generation, hello.generation, hello.node_id)
     if hello.generation < config.generation:
         raise HandshakeRefused(
-            f"node {hello.node_id} is of generation {hello.generation}: this quorum was founded anew as generation"
+            f"node {hello.node_id} is of generation {hello.generation}: this quorum was rebuilt as generation"
             f" {config.generation}, and that node must be seeded again"
         )
 

@@ -46,8 +46,8 @@ class TransportOwner(Protocol):
     def now(self) -> float:
         """Monotonic seconds."""
 
-    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
-        """A consensus connection stands."""
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool, version: int) -> None:
+        """A consensus connection stands, on which messages are of this version."""
 
     def disconnected(self, peer: int) -> None:
         """The consensus connection broke."""
@@ -173,7 +173,9 @@ class PeerTransport:
             self._tell_lost(key)
         self._established[key] = connection
         if hello.channel is Channel.CONSENSUS:
-            self._owner.connected(hello.node_id, hello.directory_id, is_voter=hello.is_voter)
+            self._owner.connected(
+                hello.node_id, hello.directory_id, is_voter=hello.is_voter, version=connection.version
+            )
 
     def closes(self, connection: PeerConnection, reason: str, sentence: str, bug: Exception | None = None) -> None:
         """See ``ConnectionOwner``."""

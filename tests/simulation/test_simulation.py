@@ -65,6 +65,7 @@ NOTICED_BY: Final = {
     "conflict-only-truncation": None,
     "leader-durable-clamp": None,
     "heartbeat-reply-clamp": None,
+    "agreed-version": None,
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from quorate.quorum.versions import NEWEST_VERSION
 from quorate.scripts.simulation.quorum.stage import QuorumStage
 from tests.simulation.wrong_peer import WrongPeer
 
@@ -42,7 +43,7 @@ def beside_a_wrong_peer(seed: int, monkeypatch: pytest.MonkeyPatch) -> WrongPeer
     monkeypatch.setattr(stage.world, "violation", refused)
     peer = WrongPeer(rng, wrong)
     for node in (leader, follower):
-        node.call(lambda node: node.connected(wrong.node_id, wrong.directory_id, is_voter=True))
+        node.call(lambda node: node.connected(wrong.node_id, wrong.directory_id, is_voter=True, version=NEWEST_VERSION))
     for count in range(MESSAGES):
         peer.speak_to(rng.choice((leader, follower)))
         stage.pass_time(rng.choice(PAUSES_S) if count % 3 == 0 else 0.0)

@@ -20,6 +20,7 @@ from quorate.quorum.messages import messages
 from quorate.quorum.messages.messages import Message
 from quorate.quorum.messages.wire import encode
 from quorate.quorum.node import QuorumNode
+from quorate.quorum.versions import NEWEST_VERSION
 from quorate.scripts.simulation.quorum.host import SimulatedNode
 
 _EPOCH_LIMIT: Final = 1 << 31
@@ -72,7 +73,8 @@ class WrongPeer:
         except ProtocolError:
             self.refused += 1
             node.disconnected(self._peer.node_id)
-            node.connected(self._peer.node_id, self._peer.directory_id, is_voter=self._rng.random() < 0.5)
+            is_voter = self._rng.random() < 0.5
+            node.connected(self._peer.node_id, self._peer.directory_id, is_voter=is_voter, version=NEWEST_VERSION)
         else:
             self.taken += 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,13 @@ from quorate.quorum.storage.disk_queue import DiskGroup
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.quorum.transport.frames import framed
 from quorate.quorum.transport.silence import SilenceWatch
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION, common_version
 from quorate.scripts.simulation.machine.disk_trouble import DiskTrouble, ProcessEnded
 from quorate.scripts.simulation.machine.durable_log import DurableLog
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.damaged_frames import DamagedFrame
 from quorate.scripts.simulation.quorum.link import SimulatedLink
+from quorate.scripts.simulation.quorum.network import ShownHello
 from quorate.scripts.simulation.quorum.state_machine import StateMachine
 
 if TYPE_CHECKING:
@@ -83,9 +86,9 @@ class SimulatedNode:
         return self.node is not None
 
     @property
-    def hello(self) -> tuple[bytes, bool]:
+    def hello(self) -> ShownHello:
         assert self.node is not None
-        return self.directory_id, self.node.is_voter
+        return ShownHello(self.directory_id, self.node.is_voter, self.config.newest_version)
 
     def start(self) -> None:
         """Start the process over what the disk holds."""
@@ -98,6 +101,9 @@ class SimulatedNode:
         self._is_pump_scheduled = False
         self._wake_at = math.inf
         self._rate = 1.0 + world.rng.uniform(-options.drift, options.drift)
+        if options.older_share:
+            is_older = world.rng.random() < options.older_share
+            self.config = replace(self.config, newest_version=NEWEST_VERSION - is_older)
         if not world.is_healed and world.rng.random() < options.recovery_crash_share:
             self.trouble.end_soon(world.rng.randint(0, _RECOVERY_CALLS_MAX))
         if self.node_id in world.rotten:
@@ -230,7 +236,7 @@ class SimulatedNode:
         received = (arguments for _, action, arguments in self._deferred if action == self._receive)
         return sum(len(payload) for number, _, payload in received if number == connection)
 
-    def peer_connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
+    def peer_connected(self, connection: int, peer: int, hello: ShownHello) -> None:
         self._enter(self._connected, connection, peer, hello)
 
     def peer_disconnected(self, connection: int, peer: int) -> None:
@@ -307,14 +313,16 @@ class SimulatedNode:
         self.world.network.close(self.node_id, link.peer)
         self._disconnected(link.number, link.peer)
 
-    def _connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None:
+    def _connected(self, connection: int, peer: int, hello: ShownHello) -> None:
         if not self.world.network.is_open(self.node_id, peer, connection) or self.node is None:
             return
         older = self._connections.get(peer)
         if older is not None:
             self._disconnected(older.number, peer)
         self._connections[peer] = SimulatedLink(connection, peer)
-        self.node.connected(peer, hello[0], is_voter=hello[1])
+        version = common_version(self.config.newest_version, OLDEST_VERSION, hello.newest_version)
+        assert version is not None
+        self.node.connected(peer, hello.directory_id, is_voter=hello.is_voter, version=version)
 
     def _disconnected(self, connection: int, peer: int) -> None:
         if self.knows(connection, peer) and self.node is not None:

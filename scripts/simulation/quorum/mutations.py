@@ -39,6 +39,7 @@ from quorate.quorum.replication.replication import Replication
 from quorate.quorum.replication.vouching import Vouching
 from quorate.quorum.storage.fitness import Fitness
 from quorate.quorum.transport.silence import SilenceWatch
+from quorate.quorum.versions import NEWEST_VERSION
 from quorate.scripts.simulation.quorum.patches import Patches, notices_patches
 
 
@@ -77,13 +78,22 @@ def _stale_epochs_are_not_answered() -> Patches:
 
 def _votes_leave_before_their_sync() -> Patches:
     def flush(self: Outbox) -> None:
-        from quorate.quorum.messages.wire import encode
-
         while self._waiting:
             _, peer, channel, message = self._waiting.popleft()
-            self._send(peer, channel, encode(message))
+            encoded = self._encode(message, self.version(peer))
+            if encoded is not None:
+                self._send(peer, channel, encoded)
 
     return [(Outbox, "flush", flush)]
+
+
+def _peers_are_spoken_to_in_the_newest_version() -> Patches:
+    original = Outbox._encode
+
+    def encode(self: Outbox, message: Any, version: int) -> bytes | None:
+        return original(self, message, NEWEST_VERSION)
+
+    return [(Outbox, "_encode", encode)]
 
 
 def _followers_truncate_without_conflict() -> Patches:
@@ -381,6 +391,7 @@ MUTATIONS: Final[dict[str, Callable[[], Patches]]] = {
     "nothing-else-ends": _wrong_messages_end_the_process,
     "largest-batch": _batches_of_any_size_are_taken,
     "download-dropped": _downloads_are_kept_whatever_is_offered,
+    "agreed-version": _peers_are_spoken_to_in_the_newest_version,
 }
 
 

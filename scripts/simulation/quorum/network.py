@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from quorate.controller.process.quorum_parts import quorum_timing
 from quorate.controller.process.settings import QuorumSettings
@@ -36,6 +36,15 @@ _CONNECT_TIMEOUT: Final = quorum_timing(QuorumSettings()).connect_timeout
 _ACCEPT_SECONDS: Final = 0.0005
 
 
+class ShownHello(NamedTuple):
+    """A node's account of itself in the handshake."""
+
+    directory_id: bytes
+    is_voter: bool
+    #: See ``QuorumConfig.newest_version``.
+    newest_version: int
+
+
 class NetworkEndpoint(Protocol):
     """A node as the network sees it."""
 
@@ -46,11 +55,11 @@ class NetworkEndpoint(Protocol):
     @property
     def is_frozen(self) -> bool: ...
     @property
-    def hello(self) -> tuple[bytes, bool]: ...
+    def hello(self) -> ShownHello: ...
     def knows(self, connection: int, peer: int) -> bool: ...
     def deliver(self, connection: int, peer: int, payload: bytes) -> None: ...
     def unread(self, connection: int) -> int: ...
-    def peer_connected(self, connection: int, peer: int, hello: tuple[bytes, bool]) -> None: ...
+    def peer_connected(self, connection: int, peer: int, hello: ShownHello) -> None: ...
     def peer_disconnected(self, connection: int, peer: int) -> None: ...
 
 

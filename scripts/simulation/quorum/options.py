@@ -85,6 +85,8 @@ class Options:
     unwritten_bytes: int = _PLENTY
     #: Writes that are demanded, behind the fault phase, while a majority is well and the others are not.
     sick_minority_writes: int = 0
+    #: Share of the starts of a process of the release before, which does not know the newest version of messages.
+    older_share: float = 0.0
     #: Virtual seconds within which everything must have converged after it healed.
     heal_seconds: float = 60.0
 
@@ -143,7 +145,7 @@ def draw(rng: Random) -> Options:
 def draw_alone(rng: Random) -> Options:
     """The options of a seed of the quorum alone: with what is of no use, or too much, under the whole system."""
     options = draw(rng)
-    return replace(
+    options = replace(
         options,
         sick_minority_writes=rng.choice((0, 0, 8)),
         large_writes=rng.choice((0,) * 15 + (3,)),
@@ -151,6 +153,14 @@ def draw_alone(rng: Random) -> Options:
         inflight_bytes=rng.choice((3_000, options.inflight_bytes)),
         pass_bytes=rng.choice((1_000, options.pass_bytes)),
     )
+    older_share = sometimes_older(rng)
+    # What is no message any more is known of those of the newest version.
+    return replace(options, older_share=older_share, damage=0.0 if older_share else options.damage)
+
+
+def sometimes_older(rng: Random) -> float:
+    """``Options.older_share`` of a seed."""
+    return _sometimes(rng, 0.3, 0.5)
 
 
 def _sometimes(rng: Random, share: float, value: float) -> float:

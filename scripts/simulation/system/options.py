@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from quorate.scripts.simulation.quorum.options import Options, draw
+from quorate.scripts.simulation.quorum.options import Options, draw, sometimes_older
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def draw_system(rng: Random) -> SystemOptions:
         wipe_rate=quorum.wipe_rate * 0.5,
         retention_bytes=rng.choice((0, 6_000, 100 * 1024 * 1024)),
     )
-    return SystemOptions(
+    options = SystemOptions(
         quorum=quorum,
         brokers=rng.choice((3, 3, 4)),
         clients=rng.choice((1, 2, 3)),
@@ -79,3 +79,4 @@ def draw_system(rng: Random) -> SystemOptions:
         uncommitted_bytes_max=rng.choice((2_000, 64 * 1024 * 1024)),
         feed_bytes_max=rng.choice((500, 8 * 1024 * 1024)),
     )
+    return replace(options, quorum=replace(quorum, older_share=sometimes_older(rng)))

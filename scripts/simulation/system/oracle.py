@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorate.controller.api.resources import PartitionCounts
-from quorate.controller.reads.partition_counts import PartitionCounter
+from quorate.controller.reads.image_counts import count_image
 from quorate.metadata_log.batches.batch import iter_records, parse_header
 from quorate.metadata_log.ids import NO_LEADER, Uuid
 from quorate.metadata_log.records.records import (
@@ -217,20 +217,22 @@ def check_image(image: MetadataImage) -> None:
         for topic_id in image.topics.by_id
         for number, partition in image.partitions.partitions_of(topic_id)
     }
-    counted = PartitionCounter(1).count(image).counts
+    counted = count_image(image, 1).counts
     assert counted == _count(image, partitions), "counts"
 
 
 def _count(image: MetadataImage, partitions: dict[tuple[Uuid, int], Partition]) -> PartitionCounts:
     held = partitions.values()
+    above_min_isr = [
+        len(p.isr) - min(len(p.replicas), _min_isr(image, image.topics.by_id[topic_id].name))
+        for (topic_id, _), p in partitions.items()
+    ]
     return PartitionCounts(
         total=len(partitions),
         offline=sum(not p.has_leader for p in held),
         under_replicated=sum(bool(set(p.replicas) - set(p.isr) - set(p.adding_replicas)) for p in held),
-        under_min_isr=sum(
-            len(p.isr) < min(len(p.replicas), _min_isr(image, image.topics.by_id[topic_id].name))
-            for (topic_id, _), p in partitions.items()
-        ),
+        under_min_isr=sum(above < 0 for above in above_min_isr),
+        at_min_isr=sum(above == 0 for above in above_min_isr),
         without_preferred_leader=sum(p.leader != p.replicas[0] for p in held),
         reassigning=sum(p.is_reassigning for p in held),
     )

@@ -13,6 +13,7 @@ from quorate.quorum.elections.membership import Membership
 from quorate.quorum.replication.progress import Progress
 from quorate.quorum.replication.vouching import Vouching
 from quorate.quorum.storage.storage import NodeStorage
+from quorate.quorum.versions import NEWEST_VERSION
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
 from quorate.scripts.simulation.quorum.stage import QuorumStage
 from tests.default_parts import log_config, quorum_config
@@ -113,6 +114,6 @@ def test_voter_that_returns_with_another_directory_has_acknowledged_nothing() ->
     assert leader is not None
     stage.wait("its acknowledgement", lambda: leader.status().peers[0].acknowledged_end == end)
 
-    leader.connected(leader.status().peers[0].node_id, b"another one's id", is_voter=True)
+    leader.connected(leader.status().peers[0].node_id, b"another one's id", is_voter=True, version=NEWEST_VERSION)
 
     assert leader.status().peers[0].acknowledged_end == 0

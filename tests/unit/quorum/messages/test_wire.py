@@ -16,6 +16,7 @@ from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
 from quorate.quorum.errors import ProtocolError
 from quorate.quorum.messages import messages
 from quorate.quorum.messages.wire import decode, encode
+from quorate.quorum.versions import OLDEST_VERSION
 
 EXAMPLES: list[messages.Message] = [
     messages.Append(3, 7, 100, 2, 90, b"batches", ((1, 80), (2, 100)), is_vouched=True),
@@ -38,6 +39,28 @@ EXAMPLES: list[messages.Message] = [
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
 def test_message_encoded_comes_back_equal(message: messages.Message) -> None:
     assert decode(encode(message)) == message
+
+
+@pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
+def test_older_version_lacks_what_came_later_and_nothing_else(message: messages.Message) -> None:
+    payload = encode(message, OLDEST_VERSION)
+    if isinstance(message, messages.Commit):
+        assert payload is None
+        with pytest.raises(ProtocolError, match="message type 2 is not in the list of version 4"):
+            decode(encode(message), OLDEST_VERSION)
+        return
+    assert payload is not None
+    expected = replace(message, acknowledged=()) if isinstance(message, messages.Append) else message
+    assert decode(payload, OLDEST_VERSION) == expected
+
+
+def test_message_of_one_version_is_none_of_another() -> None:
+    older, newer = encode(EXAMPLES[0], OLDEST_VERSION), encode(EXAMPLES[0])
+    assert older is not None
+    with pytest.raises(ProtocolError, match="7 fields, not 8"):
+        decode(older)
+    with pytest.raises(ProtocolError, match="8 fields, not 7"):
+        decode(newer, OLDEST_VERSION)
 
 
 def test_examples_name_every_message_of_the_protocol() -> None:

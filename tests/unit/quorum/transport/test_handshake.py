@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgpack
 import pytest
 
 from quorate.quorum.config import InvalidQuorumConfig, VoterAddress
@@ -19,6 +20,7 @@ from quorate.quorum.transport.handshake import (
     own_hello,
     proof,
 )
+from quorate.quorum.versions import NEWEST_VERSION
 from tests.default_parts import quorum_config
 
 VOTERS = tuple(VoterAddress(node_id, "127.0.0.1", 9000 + node_id, bytes([node_id]) * 16) for node_id in (1, 2, 3))
@@ -33,15 +35,42 @@ def hello_of(node_id: int) -> Hello:
 def test_hello_of_a_peer_is_accepted() -> None:
     hello = decode_hello(encode_hello(hello_of(2)))
 
-    check_hello(CONFIG, hello, expected_node=2)
+    assert check_hello(CONFIG, hello, expected_node=2) == NEWEST_VERSION
     assert hello == hello_of(2)
+
+
+@pytest.mark.parametrize(
+    ("own", "oldest", "newest", "spoken"),
+    [(5, 4, 5, 5), (5, 4, 4, 4), (4, 4, 5, 4), (5, 5, 9, 5), (5, 1, 4, 4)],
+)
+def test_two_nodes_speak_the_newest_version_that_both_know(own: int, oldest: int, newest: int, spoken: int) -> None:
+    theirs = replace(hello_of(2), oldest_version=oldest, newest_version=newest)
+    assert check_hello(replace(CONFIG, newest_version=own), theirs, expected_node=2) == spoken
+
+
+@pytest.mark.parametrize(("own", "oldest", "newest"), [(5, 6, 9), (5, 1, 3), (4, 5, 6)])
+def test_nodes_that_know_no_version_of_each_other_say_which_they_know(own: int, oldest: int, newest: int) -> None:
+    theirs = replace(hello_of(2), oldest_version=oldest, newest_version=newest)
+    with pytest.raises(HandshakeRefused, match=f"it speaks versions {oldest} to {newest}, this node 4 to {own}"):
+        check_hello(replace(CONFIG, newest_version=own), theirs, expected_node=2)
+
+
+def test_hello_may_say_more_than_is_known() -> None:
+    """That of a later release: what is behind the known fields is its business."""
+    longer = msgpack.packb([*msgpack.unpackb(encode_hello(hello_of(2))), "more", 7])
+    assert decode_hello(longer) == hello_of(2)
+
+
+def test_hello_before_versions_were_agreed_on_is_refused_with_what_to_do() -> None:
+    fields = msgpack.unpackb(encode_hello(hello_of(2)))
+    with pytest.raises(HandshakeRefused, match="version 3 alone, this node 4 and above: stop all controllers"):
+        decode_hello(msgpack.packb([3, *fields[2:]]))
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"cluster_id": "another"},
-        {"protocol_version": 1},
         {"node_id": 9},
         {"node_id": 1},
         {"node_id": 3},
