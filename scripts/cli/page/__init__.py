@@ -1,0 +1,1 @@
+"""`quorate page`: the web page of a log in files."""

@@ -1,0 +1,97 @@
+"""Old states of files that nobody writes to, and the log between them: what a controller tells of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from quorate.controller.reads.past import PastStretch
+from quorate.metadata_log.directory.epoch_leader import leader_in_files
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.moments import Moment
+from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
+from quorate.snapshots.errors import ImageNotAvailable
+from quorate.snapshots.image.image import MetadataImage
+
+#: Whoever drags a slider comes back to where he was.
+_IMAGES_MAX: Final = 4
+
+
+class FilePast:
+    """``controller.reads.past.PastReads`` of files. Owned by the loop thread; one answer is read at a time."""
+
+    def __init__(self, path: Path, newest: MetadataImage) -> None:
+        """``newest``: the state at their end."""
+        self._path = path
+        self._newest = newest
+        self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
+        self._leaders: dict[int, int | None] = {}
+        self._lock = asyncio.Lock()
+
+    async def at(self, moment: Moment) -> MetadataImage:
+        """The state at a moment.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it. StorageError, ReplayError: they are damaged.
+        """
+        async with self._lock:
+            if moment not in self._kept:
+                self._kept[moment] = await asyncio.to_thread(self._load, moment)
+                while len(self._kept) > _IMAGES_MAX:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(moment)
+            return self._kept[moment]
+
+    def leader_of(self, epoch: int) -> int | None:
+        """The leader of an epoch; None where the files do not tell."""
+        if epoch not in self._leaders:
+            self._leaders[epoch] = leader_in_files(self._path, epoch)
+        return self._leaders[epoch]
+
+    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+        """The last part of the log before an offset, as ``PastReads`` has it.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it. StorageError, ReplayError: they are damaged.
+        """
+        held_end = self._newest.provenance.end_offset
+        if end_offset is not None and end_offset > held_end:
+            what = f"the log ends {Moment(offset=end_offset).shortfall(held_end, 0)}"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
+        async with self._lock:
+            return await asyncio.to_thread(partial(self._stretch, end_offset, bytes_max))
+
+    def _load(self, moment: Moment) -> MetadataImage:
+        try:
+            return load_image(self._path, moment)
+        except ImageNotAvailable as error:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
+
+    def _stretch(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+        try:
+            stretches = stretches_of(self._path, below=end_offset)
+            found = _last_bytes(next(stretches), bytes_max)
+            while not found.has_earlier and (earlier := next(stretches, None)) is not None:
+                more = _last_bytes(earlier, bytes_max - sum(map(len, found.pieces)))
+                if more.has_earlier:
+                    return found._replace(has_earlier=True)
+                found = PastStretch(more.start, (*more.pieces, *found.pieces), has_earlier=False)
+            return found
+        except ImageNotAvailable as error:
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
+
+
+def _last_bytes(stretch: LogStretch, bytes_max: int) -> PastStretch:
+    """The end of a stretch, one batch at least, and the state that it follows on."""
+    state, kept, size, is_cut = stretch.start, deque[bytes](), 0, False
+    for batch in stretch.batches:
+        kept.append(batch)
+        size += len(batch)
+        while size > bytes_max and len(kept) > 1:
+            size -= len(kept[0])
+            state, is_cut = state.replay_batch(kept.popleft()), True
+    return PastStretch(state, kept, has_earlier=is_cut)

@@ -1,0 +1,85 @@
+"""Old states of files, and the log between them, as a controller gives its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from quorate.controller.reads.past import PastStretch
+from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.scripts.cli.page.file_past import FilePast
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.checkpoints.moments import Moment, parse_moment
+from quorate.snapshots.image_digest import digest_image
+from tests.pipeline_logs import BEHEADED_LOG, KAFKA
+
+LOG = KAFKA / "static" / "m3" / "log"
+WHOLE = 100_000_000
+
+
+def past_of(path: Path) -> FilePast:
+    return FilePast(path, load_image(path))
+
+
+def stretch(path: Path, end_offset: int | None, bytes_max: int) -> PastStretch:
+    return asyncio.run(past_of(path).stretch_before(end_offset, bytes_max))
+
+
+def offsets(found: PastStretch) -> tuple[int, int]:
+    """Of its first record, and behind its last one; the batches follow each other and the state."""
+    headers = [parse_header(batch) for batch in found.batches()]
+    ends = [found.start.end_offset, *(header.end_offset for header in headers)]
+    assert ends[:-1] == [header.base_offset for header in headers]
+    return ends[0], ends[-1]
+
+
+@pytest.mark.parametrize("text", ["5000", "epoch:1", "2026-11-21T00:15:20Z"])
+def test_state_at_a_moment_is_that_of_the_files(text: str) -> None:
+    moment = parse_moment(text)
+    found = asyncio.run(past_of(LOG).at(moment))
+    assert digest_image(found) == digest_image(load_image(LOG, moment))
+
+
+def test_leader_of_an_epoch_is_the_one_the_log_names() -> None:
+    past = past_of(LOG)
+    assert [past.leader_of(epoch) for epoch in (1, 2, 3)] == [1, 3, None]
+
+
+def test_whole_log_is_one_stretch_where_it_is_small() -> None:
+    found = stretch(LOG, None, WHOLE)
+    assert (offsets(found), found.has_earlier) == ((0, 18994), False)
+
+
+@pytest.mark.parametrize("bytes_max", [1, 50_000, 400_000])
+def test_long_log_is_given_from_its_end_with_the_state_before(bytes_max: int) -> None:
+    found = stretch(LOG, None, bytes_max)
+    begin, end = offsets(found)
+    assert (end, found.has_earlier) == (18994, True)
+    assert sum(map(len, found.pieces)) <= max(bytes_max, *map(len, found.batches()))
+    assert digest_image(found.start.stable) == digest_image(load_image(LOG, Moment(offset=begin)))
+
+
+def test_parts_meet_where_one_asks_for_what_was_before() -> None:
+    later = stretch(LOG, None, 200_000)
+    begin, _ = offsets(later)
+    assert offsets(stretch(LOG, begin, 200_000))[1] == begin
+
+
+def test_log_that_begins_later_is_given_from_there() -> None:
+    found = stretch(BEHEADED_LOG, None, WHOLE)
+    assert (found.start.end_offset > 0, found.has_earlier) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "ask"),
+    [(LOG, lambda past: past.at(Moment(offset=99_999))), (LOG, lambda past: past.stretch_before(99_999, 1)),
+     (BEHEADED_LOG, lambda past: past.at(Moment(offset=5)))],
+)  # fmt: skip
+def test_moment_out_of_reach_is_refused(path: Path, ask: object) -> None:
+    assert callable(ask)
+    with pytest.raises(ApiError) as refused:
+        asyncio.run(ask(past_of(path)))
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
