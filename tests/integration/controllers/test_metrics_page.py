@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 #: Of Prometheus' library.
 OF_THE_LIBRARY = ("process_", "python_")
 PARTITIONS = 12
+VERDICTS = ("healthy", "degraded", "critical", "no-quorum")
 
 
 def listed(heading: str) -> dict[str, frozenset[str]]:
@@ -118,6 +120,7 @@ async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
     topic = CreatableTopic(name="foo", num_partitions=PARTITIONS, replication_factor=3)
     await c.client.create_topics(CreateTopicsRequest(topics=[topic]))
     before = await scrape(port)
+    assert [before["cluster_verdict", one] for one in VERDICTS] == [1, 0, 0, 0]
     assert [before[f"{name}_count"] for name in ("active_broker", "fenced_broker", "global_partition")] == [3, 0, 12]
     assert before["leader_elections_total", "offline"] == 0
 
@@ -130,6 +133,7 @@ async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
 
     fenced = await eventually(is_fenced, "the killed broker is fenced", 30)
     assert fenced is not None
+    assert [fenced["cluster_verdict", one] for one in VERDICTS] == [0, 1, 0, 0]
     moved = fenced["leader_elections_total", "offline"]
     assert moved == PARTITIONS / 3 == fenced["preferred_replica_imbalance_count"]
     assert fenced["leader_election_time_seconds_count", "offline"] >= 1
@@ -170,6 +174,11 @@ async def what_the_quorum_does_is_counted(c: LocalCluster, ports: dict[int, int]
     follower = await scrape(ports[other])
     assert leader["raft_current_state", "leader"] == follower["raft_current_state", "follower"] == 1
     assert leader["raft_current_vote"] == active
+    # A commit is not known before the disk of whoever leads has it, or those of the others.
+    assert leader["disk_sync_seconds_count"] > 10
+    room = os.statvfs(c.directory)
+    assert leader["disk_free_bytes"] == pytest.approx(room.f_bavail * room.f_frsize, rel=0.2)
+    assert (leader["faults"], follower["faults"]) == (0, 0)
     assert leader["raft_appended_batches_total"] >= leader["raft_commit_latency_seconds_count"] > 10
     assert leader["raft_appended_records_total"] >= leader["raft_appended_batches_total"]
     assert follower["raft_appended_records_total"] == 0 < follower["raft_fetched_records_total"]

@@ -54,7 +54,7 @@ async def test_controller_asks_the_rules_of_the_page(tmp_path: Path, monkeypatch
         assert kept.code == exit_codes.REFUSED
         assert "retention.ms of sales.orders: at most 2592000000, not -1" in kept.err
         listed = await quorate("topics", "list")
-        assert listed.cells[1:] == [["sales.orders", "1", "1", "2", "-"]]
+        assert listed.cells[1:] == [["sales.orders", "1", "2"]]
 
 
 async def test_controller_without_its_rules_does_not_start(tmp_path: Path) -> None:

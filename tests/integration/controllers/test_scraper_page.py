@@ -1,0 +1,46 @@
+"""Prometheus' own principal, as docs/watching.md makes it: it has the metrics, and not the log."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.integration.access.test_permissions import guarded, token
+from tests.integration.access.test_viewer_page import status_of
+from tests.integration.commands import alone
+from tests.waiting import eventually
+
+PAGE = Path(__file__).parents[3] / "docs" / "watching.md"
+(RECIPE,) = re.findall(r"## Letting Prometheus in\n.*?```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+async def test_scraper_of_the_page_has_the_metrics_and_not_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with guarded(tmp_path) as g:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("QUORATE_CONTROLLERS", ",".join(g.stage.urls))
+        admin = tmp_path / "admin.token"
+        admin.touch(0o600)
+        admin.write_text(token("User:root"))
+        monkeypatch.setenv("QUORATE_SHARED_SECRET_FILE", str(admin))
+        mask, make, allow = (shlex.split(line, comments=True) for line in RECIPE.splitlines())
+        assert mask == ["umask", "077"]
+        made = await alone(*make[1 : make.index(">")])
+        assert (made.code, made.err) == (0, "")
+        shown = made.out.strip()
+
+        async def is_known() -> bool:
+            return await status_of(g, "/metrics", shown) == 403
+
+        await eventually(is_known, "controllers have read the file of tokens again, and nothing is allowed yet")
+        allowed = await alone(*allow[1:])
+        assert (allowed.code, allowed.err) == (0, "")
+        assert await status_of(g, "/metrics", shown) == 200
+        assert {path: await status_of(g, path, shown) for path in ("/v1/acls", "/v1/metadata/batches")} == {
+            "/v1/acls": 200,
+            "/v1/metadata/batches": 403,
+        }
