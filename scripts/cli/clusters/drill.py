@@ -21,14 +21,22 @@ from quorate.scripts.drills.report import lines, page
 from quorate.scripts.drills.runner import DRILLS, run_drill, skipped
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
-from quorate.scripts.terminal.output import columns, reader_may_leave, show
+from quorate.scripts.terminal.output import reader_may_leave, show
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Rehearse disasters on real processes, and measure what they cost.", no_args_is_help=True)
 
 _ALL: Final = "all"
 
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="Drills, or `all`. See: quorate drill list.")]
+def _drill_names(incomplete: str) -> list[str]:
+    return [name for name in (*DRILLS, _ALL) if name.startswith(incomplete)]
+
+
+Names = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME...", help="Drills, or `all`. See: quorate drill list.", autocompletion=_drill_names),
+]
 Expected = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=AT_MOST", help="Another limit for what is measured, as outage_ms=200; again for more."),

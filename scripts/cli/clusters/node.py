@@ -18,9 +18,11 @@ from quorate.scripts.cluster.lending import LentNode, RemoteControl
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory
-from quorate.scripts.terminal.output import columns, or_dash, reader_may_leave
+from quorate.scripts.terminal.output import or_dash, reader_may_leave
 from quorate.scripts.terminal.programs.failures import OUTCOME_UNKNOWN, UNREACHABLE, Failed
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="The processes of a cluster that `quorate up` runs: list, kill, pause and start them, fail their disks.",
@@ -28,7 +30,12 @@ app = typer.Typer(
 )
 
 Names = Annotated[
-    list[str], typer.Argument(metavar="NAME...", help="As controller-2 or broker-11: see `quorate node list`.")
+    list[str],
+    typer.Argument(
+        metavar="NAME...",
+        help="As controller-2 or broker-11: see `quorate node list`.",
+        autocompletion=names.process_names,
+    ),
 ]
 #: Within which a broker's process answers.
 _ANSWER_S: Final = 5.0

@@ -1,4 +1,4 @@
-"""`quorate recover`: a quorum whose majority is gone for good, founded anew on the best directory that is left."""
+"""`quorate recover`: a quorum whose majority is gone for good, rebuilt on the best directory that is left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from quorate.scripts.terminal.connecting import (
     SecretFile,
     find_secret,
 )
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave, show
+from quorate.scripts.terminal.output import format_time, reader_may_leave, show
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="Rebuild a quorum whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
@@ -130,7 +131,7 @@ def plan(
     secret_file: SecretFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write down how the quorum is to be founded anew. Changes nothing. Controllers that still run are stopped first.
+    """Write down how the quorum is to be rebuilt. Changes nothing. Controllers that still run are stopped first.
 
     All voters begin with the seed's log, with the right to vote, under new directory ids, in an epoch 1,000 above the
     highest that anybody knew, as a new generation: whoever comes back with an old directory is refused. Where records

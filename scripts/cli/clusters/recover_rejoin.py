@@ -44,7 +44,7 @@ def rejoin(
 
     It has no vote: started on it, the controller catches up with the others first, from a checkpoint if it must. It is
     another directory, with an id of its own, that names the one of the settings as the one it replaces: no settings
-    are to be changed. With --config the others are asked whether the quorum was founded anew (`quorate recover apply`).
+    are to be changed. With --config the others are asked whether the quorum was rebuilt (`quorate recover apply`).
     Keep the old directory off, should it turn up again.
 
     Examples:
@@ -84,7 +84,7 @@ def _of_settings(config: Path, cluster_id: str | None, generation: int | None) -
     of = ask_generation(settings, known) if generation is None else generation
     if of is None:
         sys.stderr.write(
-            "quorate: no other controller answers: this is for a quorum that was never founded anew; if it was, remove"
+            "quorate: no other controller answers: this is for a quorum that was never rebuilt; if it was, remove"
             " the directory and say --generation, as the others' meta.properties do\n"
         )
     return _Lost(settings.directory, known, settings.node_id, settings.voter.directory_id, of or 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -21,12 +22,16 @@ from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.supervision import Supervisor
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, files_not_address
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.line import ProgressLine, telling
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import survey
 from quorate.scripts.tour.tour import run_tour
 
 _READY_S: Final = 60.0
 _LOOK_S: Final = 1.0
+#: Processes named in a line.
+_NAMED_MAX: Final = 3
 
 
 Directory = Annotated[Path, typer.Option("--dir", help="Where the cluster's state lies.")]
@@ -118,14 +123,26 @@ def up(
 
 
 class _Voice:
-    """Sentences on standard error; above the live status while that is shown."""
+    """Sentences on standard error; above the live status, or the line about what is waited for, while that is shown."""
 
     def __init__(self) -> None:
         self.screen: Live | None = None
+        self._line: ProgressLine | None = None
+
+    @contextmanager
+    def waiting(self, words: Callable[[float], str]) -> Iterator[None]:
+        """While the block lasts, tell how far it is: see ``telling``."""
+        with telling(words) as self._line:
+            try:
+                yield
+            finally:
+                self._line = None
 
     def say(self, sentence: str) -> None:
         """A sentence."""
-        if self.screen is None:
+        if self._line is not None:
+            self._line.say(sentence)
+        elif self.screen is None:
             sys.stderr.write(f"quorate: {sentence}\n")
             sys.stderr.flush()
         else:
@@ -166,10 +183,18 @@ async def _run(plan: ClusterPlan, wanted: WantedCluster, voice: _Voice, *, resta
 
 async def _stop(cluster: LocalCluster, hurried: asyncio.Event, voice: _Voice) -> None:
     voice.say("stopping; Ctrl-C again kills what is left")
-    async with asyncio.TaskGroup() as group:
-        hurrying = group.create_task(_kill_when(hurried, cluster))
-        await cluster.stop()
-        hurrying.cancel()
+    begun_with = sum(process.is_running for process in cluster.processes)
+    with voice.waiting(lambda seconds: _stop_words(cluster, begun_with, seconds)):
+        async with asyncio.TaskGroup() as group:
+            hurrying = group.create_task(_kill_when(hurried, cluster))
+            await cluster.stop()
+            hurrying.cancel()
+
+
+def _stop_words(cluster: LocalCluster, begun_with: int, seconds: float) -> str:
+    left = [process.name for process in cluster.processes if process.is_running]
+    ended = f"stopping, {duration(seconds)}: {begun_with - len(left)} of {begun_with} processes ended"
+    return f"{ended}; waiting for {_some(left)}" if left else ended
 
 
 async def _kill_when(hurried: asyncio.Event, cluster: LocalCluster) -> None:
@@ -193,13 +218,34 @@ async def _stage(cluster: LocalCluster, voice: _Voice) -> None:
 
 
 async def _ready(cluster: LocalCluster, voice: _Voice) -> None:
-    await cluster.wait_for_controllers(_READY_S)
-    status = await cluster.wait_for_brokers(_READY_S)
+    with voice.waiting(lambda seconds: _start_words(cluster, seconds)):
+        await cluster.wait_for_controllers(_READY_S)
+        status = await cluster.wait_for_brokers(_READY_S)
     for sentence in doubtful_elections(status.elections):
         voice.say(sentence)
     voice.say(_ready_sentence(cluster))
     if not cluster.plan.is_secured:
         voice.say("it is insecure: without TLS and permissions every program on this machine may do everything")
+
+
+def _start_words(cluster: LocalCluster, seconds: float) -> str:
+    """The part of the cluster that is there already, and who is waited for."""
+    voters = () if cluster.seen is None else cluster.seen.quorum.voters
+    brokers = () if cluster.seen is None else cluster.seen.brokers
+    following = {voter.node_id for voter in voters if voter.role in ("active", "standby")}
+    active = {broker.id for broker in brokers if broker.state == "active"}
+    controllers, played = cluster.awaited.controllers.keys(), cluster.awaited.broker_ids
+    missing = [f"controller {node}" for node in sorted(controllers - following)]
+    missing += [f"broker {node}" for node in sorted(played - active)]
+    there = f"{len(controllers & following)} of {len(controllers)} controllers"
+    there += f", {len(played & active)} of {len(played)} brokers"
+    waiting = f"; waiting for {_some(missing)}" if missing else ""
+    return f"starting, {duration(seconds)}: {there}{waiting}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more
 
 
 def _ready_sentence(cluster: LocalCluster) -> str:

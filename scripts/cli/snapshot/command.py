@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -15,23 +14,28 @@ from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.errors import StorageError
 from quorate.scripts.cli.logs import image
 from quorate.scripts.cli.snapshot.export import export
-from quorate.scripts.cli.snapshot.listing import TITLES, Listed, of_directory, table_rows
+from quorate.scripts.cli.snapshot.listing import TITLES, Listed, ListedCheckpoints, of_directory, table_rows
 from quorate.scripts.cli.snapshot.restore import restore
-from quorate.scripts.cli.snapshot.taking import Taken, list_controllers, take_everywhere, take_first
+from quorate.scripts.cli.snapshot.save import save
+from quorate.scripts.cli.snapshot.taking import Taken, TakenCheckpoints, list_controllers, take_everywhere, take_first
 from quorate.scripts.cli.snapshot.verification import CheckpointVerdict, CheckpointVerification
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile, files_not_address
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import say_passed_over
-from quorate.scripts.terminal.progress import bytes_progress
-from quorate.scripts.terminal.screen import Screen
+from quorate.scripts.terminal.programs.documents import as_document, note_files
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.bytes_read import bytes_progress
+from quorate.scripts.terminal.progress.line import telling
 from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
+from quorate.scripts.terminal.tables import columns
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver, WholeCheckpoint, first_whole
 
-app = typer.Typer(help="Take, list, verify, show, restore and export checkpoints.", no_args_is_help=True)
+app = typer.Typer(help="Take, list, save, verify, show, restore and export checkpoints.", no_args_is_help=True)
 
+app.command()(save)
 app.command()(restore)
 app.command()(export)
 
@@ -58,12 +62,11 @@ def take(
 
       quorate snapshot take --controllers 127.0.0.1:18083
     """
-    console = Screen(stderr=True)
-    with console.status("a checkpoint is being written") if console.is_terminal else nullcontext():
+    with telling(lambda seconds: f"a checkpoint is being written, for {duration(seconds)}"):
         taken = ask(controllers, secret_file, take_everywhere if everywhere else take_first)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(json.dumps([one.model_dump() for one in taken]) + "\n")
+            sys.stdout.write(as_document(TakenCheckpoints(taken=taken)) + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for one in taken for line in _taken_lines(one))
     for one in taken:
@@ -114,11 +117,12 @@ def list_(
     """
     if source is not None:
         listed = [of_directory(source)]
+        note_files()
     else:
         listed = ask(controllers, secret_file, lambda client: list_controllers(client, all_of_them=everywhere))
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(json.dumps([one.model_dump() for one in listed]) + "\n")
+            sys.stdout.write(as_document(ListedCheckpoints(places=listed)) + "\n")
         else:
             for one in listed:
                 sys.stdout.writelines(f"{line}\n" for line in _listed_lines(one))
@@ -198,6 +202,8 @@ def _verdict_lines(verdict: CheckpointVerdict) -> Iterator[str]:
     yield verdict.path
     at = "" if verdict.end_offset is None else f"state at offset {verdict.end_offset} (epoch {verdict.epoch}), "
     yield f"  {at}{verdict.size} bytes, digest {verdict.digest or 'unknown'}"
+    if verdict.saved_ms is not None:
+        yield f"  saved from cluster {verdict.cluster_id}, {format_time(verdict.saved_ms)}"
     yield f"  manifest: {_MANIFEST_WORDS[verdict.manifest]}"
     yield f"  log beside it: {_LOG_WORDS[verdict.log]}"
     yield from (f"  note: {note}" for note in verdict.notes)

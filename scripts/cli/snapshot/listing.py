@@ -38,6 +38,14 @@ class Listed(BaseModel):
     damaged: list[str]
 
 
+class ListedCheckpoints(BaseModel):
+    """All that was listed, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    places: list[Listed]
+
+
 def of_controller(url: str, reply: CheckpointsReply | None, failure: str = "") -> Listed:
     """A controller's checkpoints, or the reason why it does not list them."""
     return Listed(

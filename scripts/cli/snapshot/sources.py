@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from quorate.scripts.cluster.source_state import SourceState, read_source
 from quorate.scripts.terminal.connecting import files_not_address
 from quorate.scripts.terminal.passed_over import passed_over_documents, say_passed_over
-from quorate.scripts.terminal.screen import Screen
+from quorate.scripts.terminal.progress.bytes_read import reading_files
 from quorate.snapshots.checkpoints.moments import parse_moment
 from quorate.snapshots.image_digest import digest_image
 
@@ -33,15 +32,14 @@ Target = Annotated[
 
 
 def loaded(source: Path, at: str | None) -> SourceState:
-    """The state of a source at a moment, with a word on the terminal meanwhile, and one on what was passed over.
+    """The state of a source at a moment, with a word on how far it is read, and one on what was passed over.
 
     Raises:
         InvalidMoment: ``at`` names none.
         StorageError, ReplayError, ImageNotAvailable: as ``read_source``.
     """
     moment = None if at is None else parse_moment(at)
-    console = Screen(stderr=True)
-    with console.status(f"reading {source}") if console.is_terminal else nullcontext():
+    with reading_files(source):
         state = read_source(source, moment)
     say_passed_over(state.passed_over)
     return state

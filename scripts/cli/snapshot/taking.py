@@ -35,6 +35,14 @@ class Taken(BaseModel):
     checkpoint: CheckpointReply | None
 
 
+class TakenCheckpoints(BaseModel):
+    """The outcomes of all controllers that were to take one, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    taken: list[Taken]
+
+
 async def controllers_of(client: ControllerClient, *, all_of_them: bool) -> Sequence[str]:
     """Every controller of the quorum, or those that the client was given."""
     if not all_of_them:

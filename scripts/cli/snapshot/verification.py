@@ -11,15 +11,17 @@ from pydantic import BaseModel, ConfigDict
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, check_checkpoint, manifest_name
 from quorate.metadata_log.checkpoints.checkpoint_manifest import decode_manifest
-from quorate.metadata_log.directory.reader import LogFile, find_files
+from quorate.metadata_log.checkpoints.saved_checkpoint import CountedContent
+from quorate.metadata_log.directory.reader import LogFile, find_files, iter_batches
 from quorate.metadata_log.disk import RealDisk
-from quorate.metadata_log.errors import CorruptCheckpoint, CorruptState, StorageError
+from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, CorruptState, StorageError
 from quorate.scripts.cli.logs.log_verification import LogVerification, total_bytes
 from quorate.snapshots.image.invariants import broken_rules
 from quorate.snapshots.image_digest import digest_image
 
 #: Most sentences about broken rules of one state: where one is broken, thousands may be.
 _BROKEN_MAX: Final = 10
+_NO_CHECKPOINT: Final = "is no checkpoint: it neither begins as one does, nor has the name of one (*.checkpoint)"
 
 ManifestVerdict = Literal["same", "none", "damaged", "different", "unknown"]
 LogVerdict = Literal["same", "different", "out-of-reach"]
@@ -34,10 +36,15 @@ class CheckpointVerdict(BaseModel):
     #: Exclusive; None where the name does not tell.
     end_offset: int | None
     epoch: int | None
+    #: The cluster that it was saved from, by its trailer; None for one without, as those in metadata directories.
+    cluster_id: str | None
+    #: When it was saved, milliseconds since 1970; None as before.
+    saved_ms: int | None
     size: int
     #: Of the state that the content adds up to; None where it adds up to none.
     digest: str | None
-    #: Whether the manifest's digest is that; `none`: there is no manifest; `unknown`: nothing to hold it against.
+    #: Whether the manifest's digest, or the trailer's, is that; `none`: there is none; `unknown`: nothing to hold it
+    #: against.
     manifest: ManifestVerdict
     #: Whether the log beside it adds up to the same state; `out-of-reach`: it does not go back, or on, so far.
     log: LogVerdict
@@ -64,7 +71,7 @@ class CheckpointVerification:
         files = find_files(path)
         self.wanted = [file for file in files if file.is_checkpoint]
         if not self.wanted:
-            raise StorageError(f"{path}: holds no checkpoint (*.checkpoint)")
+            raise StorageError(f"{path}: {_NO_CHECKPOINT if path.is_file() else 'holds no checkpoint (*.checkpoint)'}")
         self._files = _with_log(self.wanted[0]) if path.is_file() else files
         self.total_bytes = total_bytes(self._files)
 
@@ -81,7 +88,7 @@ class CheckpointVerification:
 
 def _with_log(checkpoint: LogFile) -> list[LogFile]:
     """A checkpoint and the files of its directory that may add up to the same state."""
-    if checkpoint.offset is None:
+    if checkpoint.offset is None or checkpoint.saved is not None:
         return [checkpoint]
     end = checkpoint.offset
     beside = [file for file in find_files(checkpoint.path.parent) if (file.offset or 0) < end]
@@ -99,9 +106,11 @@ def _verdict(file: LogFile, log: LogVerification) -> CheckpointVerdict:
         path=str(file.path),
         end_offset=file.offset,
         epoch=file.epoch,
+        cluster_id=None if file.saved is None else file.saved.cluster_id,
+        saved_ms=None if file.saved is None else file.saved.saved_ms,
         size=file.path.stat().st_size,
         digest=digest,
-        manifest=_check_manifest(file, digest, findings),
+        manifest=_check_counted(file, digest, findings),
         log="out-of-reach" if same is None else "same" if same else "different",
         findings=findings,
         notes=_damage_beside(log) if same is None and file.offset else [],
@@ -112,6 +121,21 @@ def _damage_beside(log: LogVerification) -> list[str]:
     """The damage of the segments."""
     segments = tuple(f"{file.path}:" for file in log.segments)
     return [finding for finding in log.verdict.findings if finding.startswith(segments)]
+
+
+def _check_counted(file: LogFile, digest: str | None, findings: list[str]) -> ManifestVerdict:
+    """Hold what its writer counted, in a trailer or a manifest, against the file's bytes and its content."""
+    if file.saved is None:
+        return _check_manifest(file, digest, findings)
+    content = CountedContent()
+    try:
+        for batch in iter_batches(file):
+            content.add(batch.data)
+    except CorruptBatch:
+        return "unknown"
+    if content.crc != file.saved.crc:
+        findings.append(f"{file.path}: its bytes have the CRC {content.crc}, its trailer says {file.saved.crc}")
+    return _same_digest(file, digest, file.saved.digest.hex(), "trailer", findings)
 
 
 def _check_manifest(file: LogFile, digest: str | None, findings: list[str]) -> ManifestVerdict:
@@ -133,9 +157,15 @@ def _check_manifest(file: LogFile, digest: str | None, findings: list[str]) -> M
     except CorruptState as error:
         findings.append(f"{file.path}: {error}")
         return "damaged"
+    return _same_digest(file, digest, counted, "manifest", findings)
+
+
+def _same_digest(
+    file: LogFile, digest: str | None, counted: str, by: str, findings: list[str]
+) -> Literal["same", "different", "unknown"]:
     if digest is None:
         return "unknown"
     if counted != digest:
-        findings.append(f"{file.path}: its content has the digest {digest}, its manifest says {counted}")
+        findings.append(f"{file.path}: its content has the digest {digest}, its {by} says {counted}")
         return "different"
     return "same"

@@ -64,7 +64,7 @@ async def rejoin(home: Path, urls: dict[int, str], cluster_id: str, *options: st
     return ended, decode_meta_properties(path.read_bytes(), str(path)).generation
 
 
-async def test_controller_joins_a_quorum_that_was_founded_anew_in_the_generation_that_the_others_tell(
+async def test_controller_joins_a_quorum_that_was_rebuilt_in_the_generation_that_the_others_tell(
     tmp_path: Path,
 ) -> None:
     async with stage(3) as s:

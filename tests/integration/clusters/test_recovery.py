@@ -98,7 +98,7 @@ async def brokers_agree(cluster: LocalCluster) -> bool:
 
 
 @pytest.mark.timeout(400)
-async def test_quorum_whose_majority_is_gone_is_founded_anew(tmp_path: Path) -> None:
+async def test_quorum_whose_majority_is_gone_is_rebuilt(tmp_path: Path) -> None:
     directory, aside, plan_file = tmp_path / "var", tmp_path / "aside", str(tmp_path / "plan.json")
     async with running_cluster(directory, 3, 2) as cluster:
         survivor = await lose_majority(cluster, aside)
@@ -187,7 +187,7 @@ async def old_majority_ends(cluster: LocalCluster, survivor: int, aside: Path) -
             code = await process.wait(READY_S)
             assert code != 0
             said = (aside / f"{process.name}.log").read_text()
-            assert "the quorum was founded anew, and this directory may take no part in it" in said
+            assert "the quorum was rebuilt, and this directory may take no part in it" in said
     finally:
         for process in old:
             process.kill()

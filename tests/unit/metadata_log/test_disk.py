@@ -30,6 +30,20 @@ def test_file_that_has_a_name_is_synced(tmp_path: Path, change: Callable[[Path],
     file.close()
 
 
+def test_each_sync_of_a_file_is_told_with_the_seconds_that_it_took(tmp_path: Path) -> None:
+    told: list[float] = []
+    disk = RealDisk(synced=told.append)
+    file = disk.open_file(str(tmp_path / "log"), OpenMode.CREATE)
+    file.pwrite(b"kept", 0)
+    assert told == []
+    file.sync()
+    file.sync()
+    disk.sync_directory(str(tmp_path))
+    file.close()
+    assert len(told) == 2
+    assert all(0 < seconds < 60 for seconds in told)
+
+
 def test_file_that_was_removed_is_not_said_to_be_durable(tmp_path: Path) -> None:
     path = tmp_path / "log"
     file = RealDisk().open_file(str(path), OpenMode.CREATE)
