@@ -49,6 +49,11 @@ _COMMANDS: Final = {
         "Make a new cluster on machines of your own: its settings, and each controller's metadata directory.",
         _RUNNING,
     ),
+    "deployment": _Command(
+        adding.add_deployment,
+        "Units of systemd, a container file and manifests of Kubernetes: list them, and write them out.",
+        _RUNNING,
+    ),
     "controller": _Command(
         adding.add_controller,
         "Run one voter of the quorum: it agrees on the log, follows or decides, and serves the HTTP API.",
@@ -108,7 +113,7 @@ _COMMANDS: Final = {
         _SETTINGS,
     ),
     "features": _Command(adding.add_features, "Show, raise and lower the levels of a cluster's features.", _SETTINGS),
-    "labels": _Command(adding.add_labels, "Show, set and remove labels: small values of one's own.", _SETTINGS),
+    "labels": _Command(adding.add_labels, "Show, set and remove labels: small values of your own.", _SETTINGS),
     "quotas": _Command(
         adding.add_quotas, "Show, set and remove the quotas of users, client ids and addresses.", _ACCESS
     ),
@@ -135,7 +140,14 @@ _COMMANDS: Final = {
     "image": _Command(
         adding.add_image, "The state that a log or a checkpoint adds up to; what differs between two.", _FILES
     ),
-    "snapshot": _Command(adding.add_snapshot, "Take, list, verify, show, restore and export checkpoints.", _FILES),
+    "snapshot": _Command(
+        adding.add_snapshot, "Take, list, save, verify, show, restore and export checkpoints.", _FILES
+    ),
+    "backup": _Command(
+        adding.add_backup,
+        "Save the state of a running cluster in a dated file, and remove the oldest ones. For cron and systemd timers.",
+        _FILES,
+    ),
     "history": _Command(
         adding.add_history,
         "Show what changed in a log, of everything or of one thing: one line a request, with who asked and its effect.",
@@ -149,6 +161,11 @@ _COMMANDS: Final = {
     "incidents": _Command(
         adding.add_incidents, "Tell what went wrong: when, for how long, how bad it was, and why.", _FILES
     ),
+    "page": _Command(
+        adding.add_page,
+        "Serve the web page of a log in files, with its timeline, read-only on loopback, until Ctrl-C.",
+        _FILES,
+    ),
     "audit": _Command(
         adding.add_audit, "What a controller wrote down about who asked for what, and what was refused.", _FILES
     ),
@@ -159,17 +176,31 @@ _COMMANDS: Final = {
     ),
     "log": _Command(adding.add_log, "Look into metadata logs and checkpoints, Quorate's or Apache Kafka's.", _FILES),
     "drill": _Command(adding.add_drill, "Rehearse disasters on real processes, and measure what they cost.", _RUNNING),
+    "watching": _Command(
+        adding.add_watching, "Alert rules and a scrape config for Prometheus, a dashboard for Grafana.", _RUNNING
+    ),
     "recover": _Command(
         adding.add_recover,
         "Rebuild a quorum whose majority is lost for good: survey, plan, apply, verify. One controller: rejoin.",
         _FILES,
     ),
+    "completion": _Command(
+        adding.add_completion,
+        "Print what a shell needs to complete commands, options, and names that it asks the cluster for.",
+        _RUNNING,
+    ),
+    "manual": _Command(adding.add_manual, "The manual pages of all commands, as files for man.", _RUNNING),
     "pipeline": _Command(
         adding.add_pipeline,
         "Question months of logs of many clusters, with Apache Spark: replay, audit, history.",
         _FILES,
     ),
 }
+
+
+def command_summaries() -> dict[str, str]:
+    """The sentence that says what each command is for, in the order of the list."""
+    return {name: command.summary for name, command in _COMMANDS.items()}
 
 
 def make_app(arguments: list[str]) -> typer.Typer:
@@ -200,7 +231,13 @@ def _only_listed() -> None:
 
 
 def main() -> None:
-    """The command of this process."""
+    """The command of this process; or the answer to a shell that completes one."""
+    line = os.environ.pop("QUORATE_COMPLETE_LINE", None)
+    if line is not None:
+        from quorate.scripts.cli.shell.completion import answer
+
+        answer(line, make_app)
+        return
     # Logs, checkpoints, tables and reports have credentials and names in them: they are for whoever runs the command.
     os.umask(0o077)
     with ending_at_once():

@@ -8,9 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorate.scripts.cli.lean_imports import import_lean_client, import_lean_server
+from quorate.scripts.cli.option_groups import command_of
 
 if TYPE_CHECKING:
     import typer
+
+
+def add_completion(app: typer.Typer) -> None:
+    """Add `completion`."""
+    from quorate.scripts.cli.shell import completion
+
+    app.command("completion")(completion.completion)
+
+
+def add_manual(app: typer.Typer) -> None:
+    """Add `manual`."""
+    from quorate.scripts.cli.shell import manual
+
+    app.add_typer(manual.app, name="manual")
 
 
 def add_refusals(app: typer.Typer) -> None:
@@ -28,11 +43,34 @@ def add_audit(app: typer.Typer) -> None:
     app.add_typer(audit_chain.app, name="audit")
 
 
+def add_backup(app: typer.Typer) -> None:
+    """Add `backup`."""
+    import_lean_client()
+    from quorate.scripts.cli.snapshot import backup
+
+    app.command("backup")(backup.backup)
+
+
+def add_deployment(app: typer.Typer) -> None:
+    """Add `deployment`."""
+    from quorate.scripts.cli.clusters import deployment
+
+    app.add_typer(deployment.app, name="deployment")
+
+
 def add_history(app: typer.Typer) -> None:
     """Add `history`."""
     from quorate.scripts.cli.logs import history
 
     app.command("history")(history.show_history)
+
+
+def add_page(app: typer.Typer) -> None:
+    """Add `page`."""
+    import_lean_server()
+    from quorate.scripts.cli.page.page import show_page
+
+    app.command("page")(show_page)
 
 
 def add_timeline(app: typer.Typer) -> None:
@@ -46,7 +84,7 @@ def add_incidents(app: typer.Typer) -> None:
     """Add `incidents`."""
     from quorate.scripts.cli.incidents import incidents
 
-    app.command("incidents")(incidents.show_incidents)
+    app.command("incidents")(command_of(incidents.show_incidents))
 
 
 def add_log(app: typer.Typer) -> None:
@@ -300,6 +338,13 @@ def add_certs(app: typer.Typer) -> None:
     from quorate.scripts.cli.access import certs
 
     app.add_typer(certs.app, name="certs")
+
+
+def add_watching(app: typer.Typer) -> None:
+    """Add `watching`."""
+    from quorate.scripts.cli import watching
+
+    app.add_typer(watching.app, name="watching")
 
 
 def add_format(app: typer.Typer) -> None:

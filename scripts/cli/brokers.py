@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from pydantic import BaseModel, ConfigDict
@@ -16,24 +16,42 @@ from quorate.controller.protocol import UnregisterBrokerRequest
 from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.cli.feed import feed
 from quorate.scripts.cli.moves.drain import decommission, drain
+from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import ago, columns, counted, or_dash, show
+from quorate.scripts.terminal.output import ago, counted, or_dash, show
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.programs.failures import Failed
+from quorate.scripts.terminal.tables import Wide, columns, table
 
 app = typer.Typer(help="List, describe, drain and decommission brokers.", no_args_is_help=True)
 app.command()(feed)
-app.command()(drain)
+app.command()(command_of(drain))
 app.command()(decommission)
 
-BrokerId = Annotated[int, typer.Argument(metavar="ID", min=0, max=2**31 - 1, help="Broker id.", show_default=False)]
+#: What is known of a running cluster alone.
+_OF_NOW: Final = ("LAG(RECORDS)", "LAST-HEARTBEAT")
+_HEADS: Final = ("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", *_OF_NOW)
+
+BrokerId = Annotated[
+    int,
+    typer.Argument(
+        metavar="ID",
+        min=0,
+        max=2**31 - 1,
+        help="Broker id.",
+        autocompletion=names.broker_ids,
+        show_default=False,
+    ),
+]
 
 
 @app.command("list")
 def list_(
+    wide: Wide = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,
@@ -45,15 +63,14 @@ def list_(
     Example: quorate brokers list
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_brokers(), path=from_path, at=at)
-    rows = [("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", "LAG", "LAST-HEARTBEAT")]
-    rows += (
+    rows = (
         (
             str(one.id), one.state, one.rack or "-", str(one.epoch), _listeners(one),
             or_dash(one.lag_records), ago(one.last_heartbeat_ms),
         )
         for one in reply.brokers
     )  # fmt: skip
-    show(reply, columns(rows), as_json=as_json)
+    show(reply, table(_HEADS, rows, wide=wide, may_hide=("RACK", *_OF_NOW)), as_json=as_json)
 
 
 class BrokerDescription(BaseModel):

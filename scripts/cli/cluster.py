@@ -8,13 +8,15 @@ import typer
 
 from quorate.controller.api.resources import ClusterReply
 from quorate.scripts.cli.moves.balance import balance
+from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Describe the cluster in a few numbers, and even it out.", no_args_is_help=True)
-app.command()(balance)
+app.command()(command_of(balance))
 
 
 @app.command()

@@ -21,12 +21,14 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, show
+from quorate.scripts.terminal.output import ago, or_dash, show
+from quorate.scripts.terminal.tables import columns
 
 #: Controllers are asked at the same time; one that is stopped is not waited for any longer.
 _PATIENCE_MS: Final = 2_000
 _TITLES: Final = (
-    "BROKER", "HOSTED", "CONTROLLER", "LAG", "LAG-BYTES", "UNSENT", "SENT", "QUEUE", "CUT-OFF", "LAST-SEEN", "ADDRESS",
+    "BROKER", "HOSTED", "CONTROLLER", "LAG(RECORDS)", "LAG(BYTES)", "UNSENT(BYTES)", "SENT(BYTES)", "QUEUE",
+    "CUT-OFF", "LAST-SEEN", "ADDRESS",
 )  # fmt: skip
 
 

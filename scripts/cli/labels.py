@@ -1,4 +1,4 @@
-"""`quorate labels`: small values of one's own, on the cluster, topics, partitions, brokers, and by themselves."""
+"""`quorate labels`: small values of your own, on the cluster, topics, partitions, brokers, and by themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import BaseModel, ConfigDict
 
 from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
@@ -22,11 +23,12 @@ from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.terminal.arguments import LIMIT_DEFAULT, AsJson, DryRun, Limit, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import reader_may_leave
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
+from quorate.scripts.terminal.tables import columns
 
-app = typer.Typer(help="Show, set and remove labels: small values of one's own.", no_args_is_help=True)
+app = typer.Typer(help="Show, set and remove labels: small values of your own.", no_args_is_help=True)
 
 Resource = Annotated[
     str,
@@ -50,6 +52,14 @@ IfAbsent = Annotated[
         "--if-absent", metavar="KEY", help="Only if RESOURCE has no such label. May be repeated.", show_default=False
     ),
 ]
+
+
+class FoundLabels(BaseModel):
+    """The labels that were found, in the output for programs."""
+
+    model_config = ConfigDict(frozen=True)
+
+    labels: list[DescribedLabel]
 
 
 @app.command(name="list")
@@ -89,7 +99,7 @@ def list_(
     labels, are_more = ask(controllers, secret_file, found, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
-            sys.stdout.write(as_document({"labels": [label.model_dump() for label in labels]}) + "\n")
+            sys.stdout.write(as_document(FoundLabels(labels=labels)) + "\n")
         else:
             sys.stdout.writelines(f"{line}\n" for line in _lines(labels))
     if are_more:

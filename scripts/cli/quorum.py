@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,7 +13,8 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import ago, columns, or_dash, show
+from quorate.scripts.terminal.output import ago, counted, or_dash, show
+from quorate.scripts.terminal.tables import Wide, columns, table
 
 app = typer.Typer(help="Who leads the controllers, in which epoch, and how far each voter is.", no_args_is_help=True)
 
@@ -21,6 +22,7 @@ app = typer.Typer(help="Who leads the controllers, in which epoch, and how far e
 @app.command()
 def describe(
     replication: Annotated[bool, typer.Option("--replication", help="Voter by voter, in a table.")] = False,
+    wide: Wide = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,
@@ -35,8 +37,8 @@ def describe(
     Example: quorate quorum describe --replication
     """
     reply = ask(controllers, secret_file, lambda client: client.describe_quorum(), path=from_path, at=at)
-    rows = _replication(reply) if replication else _status(reply)
-    show(reply, columns(list(rows)), as_json=as_json)
+    lines = _replication(reply, wide=wide) if replication else columns(list(_status(reply)))
+    show(reply, lines, as_json=as_json)
 
 
 def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
@@ -50,7 +52,7 @@ def _status(quorum: QuorumReply) -> Iterator[tuple[str, str]]:
     yield "log", f"{quorum.log_start_offset} to {quorum.log_end_offset}"
     followers = [voter for voter in quorum.voters if voter.node_id != quorum.active_id]
     lags = [voter.lag_records for voter in followers if voter.lag_records is not None]
-    yield "max follower lag", or_dash(max(lags, default=None))
+    yield "max follower lag", "-" if not lags else counted(max(lags), "record")
     ages = [voter.last_caught_up_ms for voter in followers if voter.last_caught_up_ms is not None]
     yield "max follower lag time", ago(max(ages, default=None))
     yield "voters", ",".join(str(voter.node_id) for voter in quorum.voters)
@@ -73,10 +75,12 @@ def _ids(node_ids: list[int]) -> str:
     return ", ".join(map(str, node_ids))
 
 
-def _replication(quorum: QuorumReply) -> Iterator[tuple[str, ...]]:
-    yield ("NODE", "DIRECTORY", "STATUS", "LOG-END", "LAG", "LAST-CONTACT", "LAST-CAUGHT-UP", "HTTP")
-    for voter in quorum.voters:
-        yield _voter(voter)
+#: What the active controller alone knows.
+_OF_NOW: Final = ("LOG-END(OFFSET)", "LAG(RECORDS)", "LAST-CONTACT", "LAST-CAUGHT-UP", "HTTP")
+
+
+def _replication(quorum: QuorumReply, *, wide: bool) -> list[str]:
+    return table(("NODE", "DIRECTORY", "STATUS", *_OF_NOW), map(_voter, quorum.voters), wide=wide, may_hide=_OF_NOW)
 
 
 def _voter(voter: VoterReply) -> tuple[str, ...]:

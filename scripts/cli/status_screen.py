@@ -52,7 +52,7 @@ def render(survey: ControllerSurvey) -> RenderableType:
             parts.append(Text(f"Insecure: {without}", style="dim"))
         if status.unsupported:
             kept = ", ".join(f"{count} {kind}" for kind, count in status.unsupported.items())
-            parts.append(Text(f"Kept and not acted on: {kept}", style="dim"))
+            parts.append(Text(f"Stored, and without effect here: {kept}", style="dim"))
     return Group(*parts)
 
 
@@ -124,7 +124,7 @@ def _table(*columns: str) -> Table:
 def _controllers(survey: ControllerSurvey, status: StatusReply) -> Table:
     answers = {one.url: one for one in survey.controllers}
     by_id = {one.node_id: one for one in survey.controllers if one.node_id is not None}
-    table = _table("controller", "role", ">log end", ">lag", ">heard of", "address")
+    table = _table("controller", "role", ">log end (offset)", ">lag (records)", ">last contact", "address")
     for voter in status.quorum.voters:
         here = by_id.get(voter.node_id) or answers.get(voter.http)
         role = Text(_role(voter, here), style=_ROLE_STYLE[voter.role])
@@ -149,7 +149,7 @@ def _role(voter: VoterReply, here: AskedController | None) -> str:
 
 
 def _brokers(status: StatusReply) -> Table:
-    table = _table("broker", "state", "rack", ">applied", ">lag", ">heartbeat", "address")
+    table = _table("broker", "state", "rack", ">applied (offset)", ">lag (records)", ">heartbeat", "address")
     for broker in _shown(status.brokers):
         table.add_row(
             str(broker.id),
@@ -174,7 +174,7 @@ def _shown(brokers: Sequence[BrokerReply]) -> list[BrokerReply]:
 
 
 def _partitions(counts: PartitionCounts, topics: int) -> Text:
-    line = Text(f"{topics} topics, {counts.total} partitions: ")
+    line = Text(f"{counted(topics, 'topic')}, {counted(counts.total, 'partition')}: ")
     conditions = (
         (counts.offline, "offline", "bold red"),
         (counts.under_min_isr, "under min ISR", "red"),
@@ -184,14 +184,15 @@ def _partitions(counts: PartitionCounts, topics: int) -> Text:
     )
     for place, (count, name, style) in enumerate(conditions):
         line.append("" if place == 0 else ", ")
-        line.append(f"{count} {name}", style=style if count else "")
+        line.append(f"{count:,} {name}", style=style if count else "")
     return line
 
 
 def _replicas(states: StatesReply) -> Text:
     """By state, under the names of Kafka's older controller."""
-    counted = ((count, state.removesuffix("Replica").lower()) for state, count in states.replicas.items())
-    return Text(f"{sum(states.replicas.values())} replicas: {', '.join(f'{count} {name}' for count, name in counted)}")
+    by_state = ((count, state.removesuffix("Replica").lower()) for state, count in states.replicas.items())
+    told = ", ".join(f"{count:,} {name}" for count, name in by_state)
+    return Text(f"{counted(sum(states.replicas.values()), 'replica')}: {told}")
 
 
 def doubtful_elections(elections: ElectionsReply) -> list[str]:
@@ -207,7 +208,7 @@ def doubtful_elections(elections: ElectionsReply) -> list[str]:
 
 
 def _partition_count(count: int) -> str:
-    return "1 partition was" if count == 1 else f"{count} partitions were"
+    return f"{counted(count, 'partition')} {'was' if count == 1 else 'were'}"
 
 
 def _offline(status: StatusReply) -> Text:

@@ -11,6 +11,7 @@ import typer
 
 from quorate.controller.reads.name_patterns import InvalidPattern, NamePatterns
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.programs.failures import USAGE, Failed
 
 
@@ -53,20 +54,37 @@ Patterns = Annotated[
         metavar="TOPIC",
         help="Names; in one with a star, 'orders*', it stands for anything.",
         callback=_all_sendable,
+        autocompletion=names.topic_names,
         show_default=False,
     ),
 ]
 Topics = Annotated[
     list[str],
-    typer.Argument(metavar="TOPIC", help="Names of topics.", callback=_all_sendable, show_default=False),
+    typer.Argument(
+        metavar="TOPIC",
+        help="Names of topics.",
+        callback=_all_sendable,
+        autocompletion=names.topic_names,
+        show_default=False,
+    ),
 ]
 Limit = Annotated[
     int, typer.Option("--limit", min=1, max=10_000_000, metavar="N", help="Show so many at most; pages are followed.")
 ]
 Broker = Annotated[
-    int | None, typer.Option("--broker", min=0, metavar="ID", help="With this broker among the replicas.")
+    int | None,
+    typer.Option(
+        "--broker",
+        min=0,
+        metavar="ID",
+        help="With this broker among the replicas.",
+        autocompletion=names.broker_ids,
+    ),
 ]
-Leader = Annotated[int | None, typer.Option("--leader", min=0, metavar="ID", help="Led by this broker.")]
+Leader = Annotated[
+    int | None,
+    typer.Option("--leader", min=0, metavar="ID", help="Led by this broker.", autocompletion=names.broker_ids),
+]
 UnderReplicated = Annotated[bool, typer.Option("--under-replicated", help="With replicas outside the ISR.")]
 Offline = Annotated[bool, typer.Option("--offline", "--unavailable", help="Without a leader.")]
 UnderMinIsr = Annotated[bool, typer.Option("--under-min-isr", help="With fewer in the ISR than min.insync.replicas.")]

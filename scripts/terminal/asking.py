@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 import typer
 
 from quorate.controller.api.errors import HttpRefusal, is_unknown
-from quorate.controller.client.attempts import Sender
+from quorate.controller.client.attempts import Attempts, Sender
 from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.client.connection import Connection
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
@@ -32,8 +32,8 @@ from quorate.scripts.terminal.connecting import (
     local_sockets,
     shows_certificate,
 )
-from quorate.scripts.terminal.patience import telling_who_is_waited_for
 from quorate.scripts.terminal.programs.documents import note_answer, note_files
+from quorate.scripts.terminal.progress.patience import telling_who_is_waited_for
 
 T = TypeVar("T")
 
@@ -57,6 +57,11 @@ class AskingClient(ControllerClient):
     def high_watermark(self) -> int | None:
         """The end of what those who answered knew to be committed; None: none of them said."""
         return max((one.high_watermark for one in self._asked if one.high_watermark is not None), default=None)
+
+    @property
+    def overload(self) -> Overloaded | None:
+        """The refusal of a controller that has too much to do, while what it asks for is waited for."""
+        return self.sender.overload if isinstance(self.sender, Attempts) else None
 
 
 def client_of(
@@ -111,11 +116,11 @@ def _kept_login(urls: Sequence[str], secret: bytes | None) -> KeptLogin | None:
 
 
 def _told_of_kept_login(error: HttpRefusal, urls: Sequence[str], secret: bytes | None) -> HttpRefusal:
-    """The same refusal, with what to do where it is the login that is kept which is good no more."""
+    """The same refusal, with what to do where it is the login that is kept which is no longer valid."""
     kept = _kept_login(urls, secret) if is_unknown(error) else None
     if kept is None:
         return error
-    again = f"the login of {kept.principal} is good no more: quorate login {kept.user}, or quorate logout"
+    again = f"the login of {kept.principal} is no longer valid: quorate login {kept.user}, or quorate logout"
     return HttpRefusal(error.status, f"{error.message}; {again}", error.code)
 
 
@@ -167,7 +172,7 @@ def ask(
 
     async def run() -> tuple[T, int | None]:
         async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
-            with nullcontext() if tells else telling_who_is_waited_for(urls):
+            with nullcontext() if tells else telling_who_is_waited_for(urls, lambda: client.overload):
                 return await question(client), client.high_watermark
 
     try:

@@ -13,6 +13,7 @@ import typer.main
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.places.options import own_environment, with_places
 from quorate.scripts.terminal.programs.failures import failure_of
+from quorate.scripts.terminal.progress.line import answering_programs
 
 #: Of commands whose answer programs read: so do they its failure.
 _JSON_OPTION: Final = "--json"
@@ -32,17 +33,18 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     """
     is_json = _JSON_OPTION in takewhile(lambda argument: argument != "--", arguments)
     try:
-        # By itself Typer tells of mistakes in the use of a command, in a frame.
-        with own_environment():
+        # By itself Typer tells of mistakes in the use of a command: in a frame, which no other tool can read.
+        with answering_programs(is_json), own_environment():
             command = with_places(typer.main.get_command(app))
-            code = command(list(arguments), prog_name=name, obj=obj, standalone_mode=not is_json)
+            code = command(list(arguments), prog_name=name, obj=obj, standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
     except Exception as error:
         failure = failure_of(error)
         if failure is None:
             raise
-        lines = [f"{name.rpartition('/')[2]}: {sentence}" for sentence in failure.sentences]
+        hint = f" ({failure.hint})" if failure.hint else ""
+        lines = [f"{name.rpartition('/')[2]}: {sentence}{hint}" for sentence in failure.sentences]
         sys.stderr.writelines(f"{line}\n" for line in ([failure.as_json()] if is_json else lines))
         sys.exit(failure.exit_code)
     sys.exit(code if isinstance(code, int) else exit_codes.DONE)

@@ -13,7 +13,7 @@ from quorate.controller.reads.absences import Absences
 from quorate.controller.reads.additions import Additions, adding_changes
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME, decode_meta_properties
-from quorate.metadata_log.directory.reader import FileBatch
+from quorate.metadata_log.directory.reader import FileBatch, find_files
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.ids import Uuid
 from quorate.scripts.terminal.passed_over import load_image_and_say
@@ -27,10 +27,15 @@ class FileAnswers(StillAnswers):
 
     def __init__(self, path: Path, at: str | None) -> None:
         """Nothing is read before the first question; then, beside ``ApiError``, what ``load_image`` raises."""
-        super().__init__(lambda: _still_node(path, at))
+        super().__init__(lambda: still_node(path, at))
 
 
-def _still_node(path: Path, at: str | None) -> Node:
+def still_node(path: Path, at: str | None) -> Node:
+    """The node, on the running loop; ``at``: a moment as commands take it, None: the end of what the files hold.
+
+    Raises:
+        InvalidMoment; what ``load_image`` raises.
+    """
     image, _ = load_image_and_say(path, None if at is None else parse_moment(at))
     leader_id = leader_in_files(path, image.provenance.epoch)
     return node_of(image, _cluster_id(path), leader_id, _FileLog(path))
@@ -65,7 +70,10 @@ class _FileLog:
 
 
 def _cluster_id(path: Path) -> str:
-    """The cluster that the directory belongs to, or is in; "" where nothing says so."""
+    """The cluster that the directory belongs to, or is in, or a checkpoint was saved from; "" where nothing says so."""
+    saved = find_files(path)[0].saved
+    if saved is not None:
+        return saved.cluster_id
     for directory in (path, *path.absolute().parents[:2]):
         file = directory / META_PROPERTIES_NAME
         if file.is_file():

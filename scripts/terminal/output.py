@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.progress.amounts import duration
 
 if TYPE_CHECKING:  # commands that show no reply start without it
     from pydantic import BaseModel
@@ -26,13 +26,6 @@ def format_time(timestamp_ms: int) -> str:
         return f"{timestamp_ms} ms"
 
 
-def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with the cells of all rows under each other."""
-    harmless = [[shown_name(cell) for cell in row] for row in rows]
-    widths = [max(map(len, cells)) for cells in zip(*harmless, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in harmless]
-
-
 def or_dash(number: int | None) -> str:
     """A number, a dash where there is none."""
     return "-" if number is None else str(number)
@@ -42,12 +35,14 @@ def ago(milliseconds: int | None) -> str:
     """The time since something was, a dash where it was not."""
     if milliseconds is None:
         return "-"
-    return f"{milliseconds} ms ago" if milliseconds < 10_000 else f"{milliseconds // 1000} s ago"
+    if milliseconds < 1000:
+        return f"{milliseconds} ms ago"
+    return f"{milliseconds / 1000:.1f} s ago" if milliseconds < 100_000 else f"{duration(milliseconds / 1000)} ago"
 
 
 def counted(number: int, one: str) -> str:
-    """``1 topic``, ``2 topics``."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
+    """``1 topic``, ``2,805 topics``."""
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from quorate.scripts.terminal.progress.bytes_read import reading_files
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
@@ -31,6 +32,7 @@ def load_image_and_say(path: Path, at: Moment | None) -> tuple[MetadataImage, tu
         ImageNotAvailable, StorageError, ReplayError: as ``load_image``, whose sentence says it too.
     """
     found: list[PassedOver] = []
-    image = load_image(path, at, found.append)
+    with reading_files(path):
+        image = load_image(path, at, found.append)
     say_passed_over(found)
     return image, tuple(found)

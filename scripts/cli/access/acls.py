@@ -28,8 +28,9 @@ from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, conf
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, counted, show
+from quorate.scripts.terminal.output import counted, show
 from quorate.scripts.terminal.requesting import make
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="Show, add and remove ACLs: who may do what, with brokers and with controllers.", no_args_is_help=True

@@ -13,7 +13,7 @@ import typer
 from quorate.controller.identity.bearer_tokens import FILE_BYTES_MAX, BearerTokens, InvalidTokens, token_line
 from quorate.metadata_log.invalid_settings import InvalidSettings
 from quorate.metadata_log.private_files import exposure
-from quorate.scripts.terminal.output import columns
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="Give principals tokens, by which controllers with `access.authorizer = acl` know who asks.",

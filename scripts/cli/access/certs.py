@@ -26,11 +26,13 @@ from quorate.scripts.certificates.holders import (
     CertificateHolder,
     broker_holder,
     client_holder,
+    client_principal,
     controller_holder,
 )
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, broker_ids
-from quorate.scripts.terminal.output import columns, counted, reader_may_leave
+from quorate.scripts.terminal.output import counted, reader_may_leave
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="A CA and certificates for controllers, brokers and clients: make, renew and look at them.",
@@ -142,6 +144,8 @@ def issue(
     assert paths.cert_file is not None
     print(f"{holder.name} of cluster {certificates.cluster_id}: {_until(paths.cert_file)}")
     print(f"{paths.cert_file} and {paths.key_file}, which is for its owner alone")
+    if kind == "client":
+        print(f"To controllers it is {client_principal(who)}, if access.principal_mapping_rules make no other of it")
 
 
 @app.command()

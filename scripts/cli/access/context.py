@@ -16,14 +16,20 @@ from quorate.scripts.logins.kept_contexts import (
     write_contexts,
 )
 from quorate.scripts.terminal.arguments import AsJson
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import full_urls
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.programs.failures import Failed
 from quorate.scripts.terminal.requesting import make
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Name clusters, and use one of them in all commands.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of a context, as prod.", show_default=False)]
+KeptName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Of a context.", autocompletion=names.context_names, show_default=False),
+]
 Addresses = Annotated[
     str | None,
     typer.Option("--controllers", metavar="HOST:PORT,...", help="HTTP addresses of controllers.", show_default=False),
@@ -118,7 +124,10 @@ def _keep(made: KeptContext, *, replaces: bool, is_used: bool) -> None:
 
 @app.command()
 def use(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Of a context.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Of a context.", autocompletion=names.context_names, show_default=False),
+    ] = None,
     none: Annotated[bool, typer.Option("--none", help="No context: the local cluster in ./var, as at first.")] = False,
 ) -> None:
     """Use a context in all commands that do not say another cluster.
@@ -153,7 +162,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def remove(name: Name) -> None:
+def remove(name: KeptName) -> None:
     """Forget a context. The files that it names stay.
 
     Example: quorate context remove prod

@@ -21,9 +21,10 @@ from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Show, set and remove the quotas of users, client ids and addresses.", no_args_is_help=True)
 

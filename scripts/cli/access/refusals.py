@@ -21,7 +21,8 @@ from quorate.scripts.terminal.connecting import (
     find_secret,
 )
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.output import format_time, reader_may_leave
+from quorate.scripts.terminal.tables import columns
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "ADDRESS", "ERROR", "MESSAGE")
 _PATIENCE_MS: Final = 2_000.0

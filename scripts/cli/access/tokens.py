@@ -22,8 +22,9 @@ from quorate.metadata_log.errors import InvalidArgument
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, Principal, SecretFile
-from quorate.scripts.terminal.output import columns, format_time, show
+from quorate.scripts.terminal.output import format_time, show
 from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Make, renew, end and list delegation tokens.", no_args_is_help=True)
 

@@ -25,10 +25,11 @@ from quorate.scripts.logins.passwords import PasswordFile, ask_password
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.passed_over import load_image_and_say
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.requesting import make
+from quorate.scripts.terminal.tables import columns
 from quorate.snapshots.checkpoints.moments import parse_moment
 
 app = typer.Typer(help="Show, set, check and remove the SCRAM credentials of users.", no_args_is_help=True)

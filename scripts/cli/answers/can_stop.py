@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,8 +15,11 @@ from quorate.controller.client.client import ControllerClient
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import counted, show
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.line import telling
 
 app = typer.Typer(
     help="May these brokers, or these controllers, be stopped? Exit code 0: yes; 1: no, and why.",
@@ -31,7 +33,15 @@ _PAUSE_S: Final = 1.0
 
 Wait = Annotated[bool, typer.Option("--wait", help="Ask again each second until they may; Ctrl-C ends it.")]
 Ids = Annotated[
-    list[int], typer.Argument(metavar="ID...", min=0, max=ID_MAX, help="The nodes' ids.", show_default=False)
+    list[int],
+    typer.Argument(
+        metavar="ID...",
+        min=0,
+        max=ID_MAX,
+        help="The nodes' ids.",
+        autocompletion=names.node_ids,
+        show_default=False,
+    ),
 ]
 
 
@@ -113,12 +123,13 @@ def _answer(
 def _repeated(question: _Question) -> _Question:
     async def wait(client: ControllerClient) -> CanStopReply:
         said = ""
-        while not (reply := await question(client)).may_stop:
-            now = _headline(reply)
-            if now != said:
-                sys.stderr.write(f"quorate: waiting: {now}\n")
-                said = now
-            await asyncio.sleep(_PAUSE_S)
+        with telling(lambda seconds: f"waiting, for {duration(seconds)}: {said}") as line:
+            while not (reply := await question(client)).may_stop:
+                now = _headline(reply)
+                if now != said:
+                    said = now
+                    line.say(f"waiting: {now}")
+                await asyncio.sleep(_PAUSE_S)
         return reply
 
     return wait
@@ -141,7 +152,7 @@ def _well(reply: CanStopReply) -> str:
         return "no partition more would be offline or below min.insync.replicas"
     return (
         f"{counted(len(margin.left), 'voter')} would be left of {margin.voters}, {margin.majority} are needed: "
-        f"{margin.may_fail_then} more may fail"
+        f"{margin.may_fail_then} more can fail before writes stop"
     )
 
 

@@ -84,7 +84,7 @@ def _controller_lines(found: ExplainedController) -> Iterator[str]:
         yield f"controller {found.node_id} is registered and does not belong to the quorum: nothing waits for it"
         return
     is_heard = voter.last_contact_ms is not None and voter.role != "active"
-    heard = f", heard of {ago(voter.last_contact_ms)}" if is_heard else ""
+    heard = f", last contact {ago(voter.last_contact_ms)}" if is_heard else ""
     level = ""
     if voter.lag_records:
         level = f", {counted(voter.lag_records, 'record')} behind, level {ago(voter.last_caught_up_ms)}"
@@ -93,7 +93,8 @@ def _controller_lines(found: ExplainedController) -> Iterator[str]:
         yield from (f"    without it: {reason.message}" for reason in found.if_lost)
     else:
         left = f"{counted(len(margin.left), 'voter')} of {margin.voters} would be left"
-        yield f"    without it {left}, {margin.majority} are needed: {margin.may_fail_then} more may fail"
+        spare = f"{margin.may_fail_then} more can fail before writes stop"
+        yield f"    without it {left}, {margin.majority} are needed: {spare}"
     if margin.moves_leadership:
         yield "    it is active: another one would be elected"
 

@@ -14,7 +14,8 @@ from quorate.scripts.cli.status_screen import doubtful_elections
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.tables import columns
 
 
 def what_if(

@@ -15,7 +15,8 @@ from quorate.metadata_log.audit.chained_lines import BEGIN, ChainVerdict, verify
 from quorate.metadata_log.audit.read_lines import READ_FILES, read_reads
 from quorate.metadata_log.audit.refusal_lines import refusal_files
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.output import format_time, reader_may_leave
+from quorate.scripts.terminal.tables import columns
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "PROXY", "ADDRESS")
 

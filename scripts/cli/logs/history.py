@@ -20,13 +20,14 @@ from quorate.scripts.cli.logs.history_options import (
     SubjectWords,
     subject_of,
 )
-from quorate.scripts.cli.logs.history_places import Log, places
+from quorate.scripts.cli.logs.history_places import Log, places, telling_of_reading
 from quorate.scripts.cli.logs.history_requests import Wanted, newest
 from quorate.scripts.cli.logs.image_diff import SIGNS, fields_json, fields_text
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import columns, format_time, reader_may_leave
+from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.programs.failures import Failed
+from quorate.scripts.terminal.tables import columns
 from quorate.snapshots.difference.history import HistoryStep
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -64,7 +65,8 @@ def show_history(
         by_record=full or as_json,
     )
     with places(path, controllers, secret_file) as (log, audit):
-        found = newest(log, audit, wanted, limit)
+        with telling_of_reading(path):
+            found = newest(log, audit, wanted, limit)
         shown = found.requests[::-1] if newest_first else found.requests
         with reader_may_leave():
             sys.stdout.writelines(f"{line}\n" for line in _told(shown, wanted, audit, as_json=as_json))

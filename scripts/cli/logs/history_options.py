@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from quorate.scripts.cli.logs.history_effects import PARTS
+from quorate.scripts.terminal.completing import names
 from quorate.snapshots.difference.history import (
     Subject,
     broker_subject,
@@ -30,6 +31,7 @@ SubjectWords = Annotated[
         metavar="[KIND NAME]",
         help="topic NAME, partition TOPIC-NUMBER, broker ID, config topic/NAME (broker/ID, ...), or label "
         "RESOURCE (topic:NAME, ...); all if none.",
+        autocompletion=names.subjects,
         show_default=False,
     ),
 ]

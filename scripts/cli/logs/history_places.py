@@ -14,6 +14,9 @@ from quorate.scripts.cli.logs.image_sources import SCHEMES
 from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.bytes_read import reading_files
+from quorate.scripts.terminal.progress.line import telling
 from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
 
 
@@ -28,6 +31,19 @@ class Log(NamedTuple):
     missing: Sequence[str] = ()
     #: The metadata directory that tells who led an epoch; None: nobody does.
     directory: Path | None = None
+
+
+@contextmanager
+def telling_of_reading(paths: Sequence[str] | None) -> Iterator[None]:
+    """While the block lasts, tell how far the log is read: in bytes of files, or for how long controllers give it."""
+    named = list(paths or ())
+    if named and not named[0].startswith(SCHEMES):
+        with reading_files(*(Path(place) for place in named if not place.startswith(SCHEMES))):
+            yield
+    else:
+        whom = ", ".join(named) or "the controllers"
+        with telling(lambda seconds: f"reading the log of {whom}, for {duration(seconds)}"):
+            yield
 
 
 @contextmanager

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from quorate.metadata_log.records.hidden_values import IsSecret, shown_data
 from quorate.metadata_log.records.json_form import json_type
 from quorate.scripts.cli.logs.image_diff import diff
 from quorate.scripts.terminal.connecting import AtMoment, files_not_address
-from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.passed_over import load_image_and_say, passed_over_documents
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
+from quorate.scripts.terminal.tables import columns
 from quorate.snapshots.checkpoints.as_records import image_records
 from quorate.snapshots.checkpoints.moments import parse_moment
 from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
@@ -129,7 +128,8 @@ def _print_summary(console: Screen, path: Path, image: MetadataImage) -> None:
     levels = {**image.features.levels, **({"kraft.version": image.kraft.version} if image.kraft.version else {})}
     console.print("Features: " + (", ".join(f"{name} {level}" for name, level in sorted(levels.items())) or "none"))
     console.print(f"Controllers: {_controllers(image)}")
-    console.print(_brokers_table(image, summary))
+    for line in _brokers_table(image, summary):
+        console.print(line)
     console.print(_partitions_line(image, summary))
     for line in _troubles(summary):
         console.print(Text(f"  {line}", style="yellow"))
@@ -143,25 +143,22 @@ def _controllers(image: MetadataImage) -> str:
     return ", ".join(map(str, registered)) + " (registered)" if registered else "none registered"
 
 
-def _brokers_table(image: MetadataImage, summary: ImageSummary) -> Table:
-    table = Table(title="Brokers", title_justify="left")
-    for name in ("id", "rack", "state", "epoch", "replicas", "in sync", "leads"):
-        table.add_column(name, justify="left" if name in ("rack", "state") else "right")
+def _brokers_table(image: MetadataImage, summary: ImageSummary) -> list[str]:
+    rows = []
     for broker_id, load in summary.brokers.items():
         broker = image.cluster.brokers.get(broker_id)
-        rack = "" if broker is None else shown_name(broker.rack or "")
-        epoch = "" if broker is None else f"{broker.epoch:,}"
-        numbers = [f"{number:,}" for number in (load.replicas, load.in_sync, load.leaders)]
-        table.add_row(str(broker_id), rack, _broker_state(broker), epoch, *numbers)
-    return table
+        rack, epoch = ("-", "-") if broker is None else (broker.rack or "-", str(broker.epoch))
+        numbers = map(str, (load.replicas, load.in_sync, load.leaders))
+        rows.append((str(broker_id), rack, _broker_state(broker), epoch, *numbers))
+    return columns([("BROKER", "RACK", "STATE", "EPOCH", "REPLICAS", "IN-SYNC", "LEADS"), *rows]) if rows else []
 
 
-def _broker_state(broker: BrokerRegistration | None) -> Text:
+def _broker_state(broker: BrokerRegistration | None) -> str:
     if broker is None:
-        return Text("not registered", style="red")
+        return "not registered"
     if broker.is_fenced:
-        return Text.assemble(("fenced", "red"), ", shut down" if broker.in_controlled_shutdown else "")
-    return Text("shutting down", style="yellow") if broker.in_controlled_shutdown else Text("active", style="green")
+        return "fenced, shut down" if broker.in_controlled_shutdown else "fenced"
+    return "shutting down" if broker.in_controlled_shutdown else "active"
 
 
 def _partitions_line(image: MetadataImage, summary: ImageSummary) -> str:

@@ -35,10 +35,16 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
 
 async def _read(url: str, at: Moment | None, secret: bytes | None) -> MetadataImage:
     async with client_of([url], secret, timeout_ms=TIMEOUT_MS) as client:
-        return await _state_at(LiveLog(client, url), at)
+        return await state_at(LiveLog(client, url), at)
 
 
-async def _state_at(log: LiveLog, at: Moment | None) -> MetadataImage:
+async def state_at(log: LiveLog, at: Moment | None) -> MetadataImage:
+    """The committed state of a controller, as of ``live_image``.
+
+    Raises:
+        FeedUnavailable: it does not answer. ImageNotAvailable, FeedForbidden, UntrustworthyAnswer, ReplayError: as of
+            ``live_image``.
+    """
     position = await log.nearest(at)
     # After the last batch that is not later, where the moment is a time.
     state = in_time = await log.load(position)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
 from quorate.broker.controllers.checkpoint_fetch import checkpoint_contents, fetch_checkpoint
 from quorate.broker.controllers.controllers import ControllerFeed
 from quorate.broker.controllers.feed import (
     LOG_BEGIN,
+    BatchesAnswer,
+    CheckpointAnswer,
     ControllerStatus,
     FeedPosition,
     FeedUnavailable,
+    FollowedFeed,
     PositionRefused,
     check_batches,
 )
@@ -34,12 +37,36 @@ _RETRY_SECONDS: Final = 0.1
 TIMEOUT_MS: Final = 10_000.0
 
 
+class _CountedFeed:
+    """A feed, and the bytes that it gave."""
+
+    def __init__(self, feed: FollowedFeed, on_bytes: Callable[[int], None]) -> None:
+        self._feed = feed
+        self._on_bytes = on_bytes
+        self.name = feed.name
+
+    async def fetch_batches(self, position: FeedPosition, wait_ms: int, bytes_max: int) -> BatchesAnswer:
+        """See ``FollowedFeed``."""
+        answer = await self._feed.fetch_batches(position, wait_ms, bytes_max)
+        self._on_bytes(len(answer.data))
+        return answer
+
+    async def fetch_checkpoint(self, wanted: CheckpointId | None, position: int, bytes_max: int) -> CheckpointAnswer:
+        """See ``FollowedFeed``."""
+        answer = await self._feed.fetch_checkpoint(wanted, position, bytes_max)
+        self._on_bytes(len(answer.chunk.data))
+        return answer
+
+
 class LiveLog:
     """Belongs to the loop that the client is used in."""
 
-    def __init__(self, client: ControllerClient, url: str) -> None:
+    def __init__(
+        self, client: ControllerClient, url: str, on_bytes: Callable[[int], None] = lambda count: None
+    ) -> None:
+        """``on_bytes``: told how many more bytes of the log and its checkpoints have come."""
         self._client = client
-        self._feed = ControllerFeed(client, url, TIMEOUT_MS, (), is_past=True)
+        self._feed: FollowedFeed = _CountedFeed(ControllerFeed(client, url, TIMEOUT_MS, (), is_past=True), on_bytes)
         self.url = url
 
     async def cluster_id(self, position: FeedPosition) -> str:

@@ -21,7 +21,7 @@ from quorate.scripts.cli.logs.log_verification import LogVerdict, LogVerificatio
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.connecting import AtMoment
 from quorate.scripts.terminal.output import format_time, reader_may_leave
-from quorate.scripts.terminal.progress import bytes_progress
+from quorate.scripts.terminal.progress.bytes_read import bytes_progress
 from quorate.scripts.terminal.secrets_shown import ShowSecrets, secrets_rule
 from quorate.snapshots.checkpoints.loading import headers_behind
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment

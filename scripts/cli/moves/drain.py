@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
@@ -20,38 +21,38 @@ from quorate.scripts.cli.moves.running import (
     MoveReport,
     Purpose,
     end,
-    excluded,
     move,
     tell_failures,
 )
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.line import telling
 
 #: Seconds between two looks at whether a broker has stopped.
 _LOOK_S: Final = 0.5
 
 Ids = Annotated[
-    list[int], typer.Argument(metavar="ID...", min=0, max=2**31 - 1, help="Broker ids.", show_default=False)
+    list[int],
+    typer.Argument(
+        metavar="ID...",
+        min=0,
+        max=2**31 - 1,
+        help="Broker ids.",
+        autocompletion=names.broker_ids,
+        show_default=False,
+    ),
 ]
 
 
 def drain(
     ids: Ids,
-    at_once: AtOnce = AT_ONCE_DEFAULT,
-    include_fenced: IncludeFenced = False,
-    exclude: Exclude = None,
-    dry_run: DryRun = False,
-    plan_to: PlanTo = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    from_path: FromPath = None,
-    at: AtMoment = None,
-    controllers: Controllers = None,
-    secret_file: SecretFile = None,
+    options: MoveOptions,
 ) -> None:
     """Move all replicas off brokers. They stay registered; one that is not registered any more can be drained too.
 
@@ -62,12 +63,11 @@ def drain(
 
     Example: quorate brokers drain 13 --dry-run
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file, plan_to)
-    purpose = _purpose("drain", ids, excluded(exclude), include_fenced=include_fenced)
+    purpose = _purpose("drain", ids, options)
     end(move(purpose, options), purpose, options)
 
 
-def _purpose(verb: str, brokers: Collection[int], left_out: frozenset[int], *, include_fenced: bool) -> Purpose:
+def _purpose(verb: str, brokers: Collection[int], options: MoveOptions) -> Purpose:
     ids = sorted(set(brokers))
     named = _named(ids)
 
@@ -76,7 +76,7 @@ def _purpose(verb: str, brokers: Collection[int], left_out: frozenset[int], *, i
         from quorate.scripts.cli.moves.layouts import MoveRules, on_brokers, read_layout
         from quorate.scripts.cli.moves.making import made_plan
 
-        rules = MoveRules(frozenset(ids), left_out, include_fenced)
+        rules = MoveRules(frozenset(ids), options.excluded, options.include_fenced)
         return made_plan(await read_layout(client, on_brokers(rules.drained), rules), plan_drain)
 
     return Purpose(
@@ -119,8 +119,17 @@ def decommission(
 
     Example: quorate brokers decommission 13
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, None, None, controllers, secret_file)
-    purpose = _purpose("decommission", ids, excluded(exclude), include_fenced=include_fenced)
+    options = MoveOptions(
+        at_once=at_once,
+        include_fenced=include_fenced,
+        exclude=exclude,
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+        controllers=controllers,
+        secret_file=secret_file,
+    )
+    purpose = _purpose("decommission", ids, options)
     report = move(purpose, options)
     if dry_run or not report.is_done:
         end(report, purpose, options)
@@ -128,7 +137,7 @@ def decommission(
         confirm(purpose.order, yes=yes)
     _wait_until_stopped(sorted(set(ids)), purpose, options)
     # What was placed on them until they stopped.
-    late = move(purpose, MoveOptions(at_once, False, True, True, None, None, controllers, secret_file))
+    late = move(purpose, replace(options, yes=True, as_json=True))
     if not late.is_done:
         tell_failures(late)
         raise typer.Exit(exit_codes.REFUSED)
@@ -141,17 +150,19 @@ async def _states(client: ControllerClient) -> dict[int, str]:
     return {broker.id: broker.state for broker in (await client.describe_brokers()).brokers}
 
 
+async def _running(client: ControllerClient, ids: list[int]) -> list[int]:
+    return [id_ for id_, state in (await _states(client)).items() if id_ in ids and state != "fenced"]
+
+
 def _wait_until_stopped(ids: list[int], purpose: Purpose, options: MoveOptions) -> None:
     async def wait(client: ControllerClient) -> None:
-        told: list[int] = []
-        while running := [id_ for id_, state in (await _states(client)).items() if id_ in ids and state != "fenced"]:
-            if running != told:
-                told = running
-                sys.stderr.write(
-                    f"quorate: {_named(running)}: nothing is on it, stop it now; waiting until it is fenced\n"
-                )
-                sys.stderr.flush()
-            await asyncio.sleep(_LOOK_S)
+        running, told = list(ids), list[int]()
+        with telling(lambda seconds: f"waiting for {_named(running)} to be stopped, for {duration(seconds)}") as line:
+            while running := await _running(client, ids):
+                if running != told:
+                    told = running
+                    line.say(f"{_named(running)}: nothing is on it, stop it now; waiting until it is fenced")
+                await asyncio.sleep(_LOOK_S)
 
     try:
         ask(options.controllers, options.secret_file, wait, tells=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict
 
 from quorate.scripts.cli.topics.partition_rows import ids_text
-from quorate.scripts.terminal.output import columns, counted
+from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.tables import columns
 
 _SHOWN_MAX = 10
 
@@ -95,7 +96,7 @@ def plan_lines(plan: MovePlan) -> Iterator[str]:
     if len(plan.moves) > _SHOWN_MAX:
         yield f"and {len(plan.moves) - _SHOWN_MAX} more (--json names all)"
     if plan.in_motion:
-        yield f"On their way already: {first_names(plan.in_motion)}."
+        yield f"Moving already: {first_names(plan.in_motion)}."
     if plan.leaderless:
         yield f"Without a leader to copy from, so they wait until they have one: {first_names(plan.leaderless)}."
 

@@ -1,15 +1,15 @@
-"""The progress of moves on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""The progress of moves: how many have ended, how fast, and what they wait for."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-#: Seconds between two lines where there is no terminal.
-_PAUSE_S: Final = 10.0
+from quorate.scripts.terminal.progress.amounts import rate
+from quorate.scripts.terminal.progress.line import ProgressLine, telling
+
 _NAMED_MAX: Final = 3
 
 
@@ -25,77 +25,58 @@ class Stall(NamedTuple):
     def words(self) -> str:
         """The sentence about them."""
         why = f"is {self.state}" if self.state != "active" else "has not caught up"
-        return f"{_first_names(self.partitions)} wait for broker {self.broker}, which {why}"
+        verb = "waits" if len(self.partitions) == 1 else "wait"
+        return f"{_first_names(self.partitions)} {verb} for broker {self.broker}, which {why}"
+
+    @property
+    def short(self) -> str:
+        """The same in few words."""
+        verb = "waits" if len(self.partitions) == 1 else "wait"
+        why = self.state if self.state != "active" else "not caught up"
+        return f"{len(self.partitions):,} {verb} for broker {self.broker}, {why}"
 
 
 class MoveProgress:
     """Shows how many moves have ended, how fast, how long it takes, and what stalls."""
 
     def __init__(self) -> None:
-        # Commands that only ask do not wait for it to be imported.
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        from quorate.scripts.terminal.screen import Screen
-
-        self._bar = Progress(
-            BarColumn(), TextColumn("{task.description}"), console=Screen(stderr=True), disable=not sys.stderr.isatty()
-        )
-        self._task = self._bar.add_task("", total=None)
-        self._began = time.monotonic()
-        self._said_at = self._began
-        self._stalled: frozenset[int] = frozenset()
+        self._ended = self._total = self._under_way = 0
+        self._stalls: Sequence[Stall] = ()
         self._is_held = False
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._line: ProgressLine = self._stack.enter_context(telling(self.words))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._bar.stop()
+        self._stack.close()
+
+    def words(self, seconds: float) -> str:
+        """The progress after so many seconds; what stalls comes early, as a narrow terminal shows the begin."""
+        stalls = "".join(f"; {stall.short}" for stall in self._stalls)
+        speed = rate(self._ended, self._total, seconds)
+        return f"{self._ended:,} of {self._total:,} moved{stalls}; {self._under_way:,} under way{speed}"
 
     def show(self, ended: int, total: int, under_way: int, stalls: Sequence[Stall], others: Sequence[str] = ()) -> None:
-        """Show a look: on a terminal at once, elsewhere when it is time or something new stalls.
+        """Take a look: the line tells of it when it is time, and what is new and stalls is said at once.
 
         ``others``: the partitions, as `topic-number`, whose moves by others leave no room for any of these to begin.
         """
-        now = time.monotonic()
-        words = progress_words(ended, total, under_way, now - self._began)
-        self._bar.update(self._task, completed=ended, total=total, description=words)
-        stalled = frozenset(stall.broker for stall in stalls)
-        is_new = not stalled <= self._stalled
-        self._stalled = stalled
-        if is_new:
+        self._ended, self._total, self._under_way = ended, total, under_way
+        known = {stall.broker for stall in self._stalls}
+        self._stalls = tuple(stalls)
+        if not {stall.broker for stall in stalls} <= known:
             for stall in stalls:
-                self._say(stall.words)
+                self._line.say(stall.words)
         if others and not self._is_held:
-            self._say(
+            self._line.say(
                 "nothing can begin: as many reassignments as --at-once allows are open, those of others: "
                 f"{_first_names(others)}"
             )
         self._is_held = bool(others)
-        if self._bar.disable and (is_new or now - self._said_at >= _PAUSE_S):
-            self._said_at = now
-            self._say(words)
-
-    def _say(self, words: str) -> None:
-        # Through the bar where there is one, which goes on below.
-        if self._bar.disable:
-            sys.stderr.write(f"quorate: {words}\n")
-            sys.stderr.flush()
-        else:
-            self._bar.console.print(f"quorate: {words}")
 
 
 def _first_names(partitions: Sequence[str]) -> str:
-    more = f" and {len(partitions) - _NAMED_MAX} more" if len(partitions) > _NAMED_MAX else ""
+    more = f" and {len(partitions) - _NAMED_MAX:,} more" if len(partitions) > _NAMED_MAX else ""
     return ", ".join(partitions[:_NAMED_MAX]) + more
-
-
-def progress_words(ended: int, total: int, under_way: int, seconds: float) -> str:
-    """The progress after so many seconds; with a rate, and the time that is left, once a move has ended."""
-    words = f"{ended} of {total} moved, {under_way} on their way"
-    if not ended or seconds <= 0:
-        return words
-    rate = ended / seconds
-    left = round((total - ended) / rate)
-    return f"{words}, {rate:.1f} a second, about {left // 60} min {left % 60} s left"

@@ -9,20 +9,10 @@ import typer
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX
 from quorate.scripts.cli.moves.plans import MovePlan
-from quorate.scripts.cli.moves.running import (
-    AtOnce,
-    Exclude,
-    IncludeFenced,
-    MoveOptions,
-    Purpose,
-    end,
-    excluded,
-    move,
-)
-from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
+from quorate.scripts.cli.moves.running import MoveOptions, Purpose, end, move
 from quorate.scripts.cli.topics.reassignment_steps import NotNow
-from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, sendable
-from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.arguments import sendable
+from quorate.scripts.terminal.completing import names
 
 
 def _name(text: str) -> str:
@@ -31,23 +21,21 @@ def _name(text: str) -> str:
     return sendable(text)
 
 
+TopicName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC", help="Its name.", callback=_name, autocompletion=names.topic_names, show_default=False
+    ),
+]
+
+
 def set_replication_factor(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Its name.", callback=_name, show_default=False)],
+    topic: TopicName,
     factor: Annotated[
         int,
         typer.Argument(metavar="N", min=1, max=PARTITION_SLOTS_MAX, help="Replicas each.", show_default=False),
     ],
-    at_once: AtOnce = AT_ONCE_DEFAULT,
-    include_fenced: IncludeFenced = False,
-    exclude: Exclude = None,
-    dry_run: DryRun = False,
-    plan_to: PlanTo = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    from_path: FromPath = None,
-    at: AtMoment = None,
-    controllers: Controllers = None,
-    secret_file: SecretFile = None,
+    options: MoveOptions,
 ) -> None:
     """Give every partition of a topic so many replicas, more than it has or fewer. The plan is shown first.
 
@@ -58,15 +46,13 @@ def set_replication_factor(
 
     Example: quorate topics set-replication-factor orders 3
     """
-    options = MoveOptions(at_once, dry_run, yes, as_json, from_path, at, controllers, secret_file, plan_to)
-    left_out = excluded(exclude)
 
     async def plan(client: ControllerClient) -> MovePlan:
         from quorate.controller.planning.widths import plan_widths
         from quorate.scripts.cli.moves.layouts import MoveRules, read_layout
         from quorate.scripts.cli.moves.making import made_plan
 
-        rules = MoveRules(excluded=left_out, include_fenced=include_fenced)
+        rules = MoveRules(excluded=options.excluded, include_fenced=options.include_fenced)
         named = await read_layout(client, [{"names": topic}], rules)
         if not named.names:
             raise NotNow(f"there is no topic {topic}")

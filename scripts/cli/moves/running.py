@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,11 +15,12 @@ from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import MovePlan, PartitionName, plan_lines
-from quorate.scripts.cli.moves.waves import MoveRun, reassignment_request
+from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT, MoveRun, reassignment_request
 from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import broker_ids, confirm
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, broker_ids, confirm
 from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import counted, reader_may_leave, show
 
@@ -45,15 +46,6 @@ Exclude = Annotated[
 ]
 
 
-def excluded(text: str | None) -> frozenset[int]:
-    """The brokers of `--exclude`.
-
-    Raises:
-        typer.BadParameter: it is no list of ids.
-    """
-    return frozenset(() if text is None else broker_ids(text, "--exclude"))
-
-
 @dataclass(frozen=True)
 class Purpose:
     """The reason for which partitions move.
@@ -69,20 +61,32 @@ class Purpose:
     command: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MoveOptions:
-    """The options that all purposes share."""
+    """The options that all purposes share.
 
-    at_once: int
-    dry_run: bool
-    yes: bool
-    as_json: bool
-    from_path: Path | None
-    at: str | None
-    controllers: str | None
-    secret_file: Path | None
+    Raises:
+        typer.BadParameter: what is excluded is no list of ids.
+    """
+
+    at_once: AtOnce = AT_ONCE_DEFAULT
+    include_fenced: IncludeFenced = False
+    exclude: Exclude = None
+    dry_run: DryRun = False
     #: Where the plan is written, instead of being carried out; None: it is.
-    plan_to: Path | None = None
+    plan_to: PlanTo = None
+    yes: Yes = False
+    as_json: AsJson = False
+    from_path: FromPath = None
+    at: AtMoment = None
+    controllers: Controllers = None
+    secret_file: SecretFile = None
+    #: The brokers of ``exclude``.
+    excluded: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ids = () if self.exclude is None else broker_ids(self.exclude, "--exclude")
+        object.__setattr__(self, "excluded", frozenset(ids))
 
 
 class RefusedMove(BaseModel):

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quorate.pipeline.files.storage import checked
-from quorate.scripts.cli.incidents.options import (
-    FlapMinutes,
-    Flaps,
-    Limit,
-    Mass,
-    MinIsr,
-    SameEvent,
-    SlowMinutes,
-    thresholds_of,
-)
+from quorate.scripts.cli.incidents.options import IncidentOptions
 from quorate.scripts.cli.pipeline_jobs.running import Html, Inputs, JobRun, Mixed, Out, workers_line
 from quorate.scripts.terminal import exit_codes
 
@@ -37,15 +28,9 @@ Cluster = Annotated[
 
 def incidents(
     run: JobRun,
+    options: IncidentOptions,
     paths: Inputs,
     tables: Tables,
-    mass: Mass = 100,
-    flaps: Flaps = 3,
-    flap_minutes: FlapMinutes = 10,
-    slow_minutes: SlowMinutes = 10,
-    same_event_seconds: SameEvent = 5,
-    min_isr: MinIsr = 1,
-    limit: Limit = 20,
     cluster: Cluster = None,
     mixed: Mixed = False,
     out: Out = None,
@@ -62,17 +47,16 @@ def incidents(
     from quorate.pipeline.incidents.telling.page import incidents_page
     from quorate.pipeline.jobs.incidents import find_incidents, write_tables
 
-    thresholds = thresholds_of(mass, flaps, flap_minutes, slow_minutes, same_event_seconds, min_isr)
     with (
         run.session("incidents", hands_on=True) as spark,
-        find_incidents(spark, tables, paths, thresholds, cluster_id=cluster, mixed=mixed) as found,
+        find_incidents(spark, tables, paths, options.thresholds, cluster_id=cluster, mixed=mixed) as found,
     ):
         if out is not None:
             write_tables(found, out)
         if html is not None:
             series = found.search.series()
             incidents_page(found.search.findings, found.incidents, series, found.failed).write(html)
-        run.show(_lines(found, limit), _document(found))
+        run.show(_lines(found, options.limit), _document(found))
     if found.failed:
         raise typer.Exit(exit_codes.REFUSED)
 

@@ -1,13 +1,12 @@
 """Shared by all jobs: their options, the session they run in, the display of their results.
 
-A job is a function with a `JobRun` as its first parameter; `job_command` makes the command of it, which has the options
+A job is a function with a `JobRun` among its parameters; `job_command` makes the command of it, which has the options
 of `JobRun` besides the job's own. The function imports Spark, and what uses it, when it is called.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -23,6 +22,7 @@ from quorate.metadata_log.errors import QuorateError
 from quorate.pipeline.files.storage import checked
 from quorate.pipeline.files.uris import local
 from quorate.pipeline.tables.table_format import TableFormat
+from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.terminal.output import reader_may_leave
 
 if TYPE_CHECKING:
@@ -146,23 +146,12 @@ def workers_line(processor_seconds: Mapping[str, float], mb_max: int) -> str:
 
 
 def job_command(job: Callable[..., None]) -> Callable[..., None]:
-    """Return the command of a job: its own parameters, then the options of `JobRun`."""
-    own = list(inspect.signature(job).parameters.values())[1:]
-    common = inspect.signature(JobRun).parameters.values()
-    hints = {**get_type_hints(job, include_extras=True), **get_type_hints(JobRun, include_extras=True)}
+    """Return the command of a job, which is refused in a sentence where Spark is not installed."""
 
     @functools.wraps(job)
-    def command(**values: Any) -> None:
+    def asked(**values: Any) -> None:
         if find_spec(_EXTRA_MODULE) is None:
             raise ExtraMissing
-        run = JobRun(**{option.name: values.pop(option.name) for option in common})
-        job(run, **values)
+        job(**values)
 
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[parameter.name])
-        for parameter in (*own, *common)
-    ]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    del command.__wrapped__  # its signature is not the command's
-    return command
+    return command_of(asked)

@@ -192,7 +192,7 @@ class PlanRun:
         self._applied[-1] = self._applied[-1].model_copy(update=more)
 
     def _wait(self, moves: ReassignmentFile) -> None:
-        moved = ask(*self._whom, lambda client: watch_moves(client, moves))
+        moved = ask(*self._whom, lambda client: watch_moves(client, moves), tells=True)
         self._know(moved=moved)
         missed = [one.sentence for one in moved.partitions if one.status != "complete"]
         if missed:

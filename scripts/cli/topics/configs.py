@@ -27,8 +27,10 @@ from quorate.scripts.cli.topics.config_names import point_out_slips
 from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, key_values
 from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(
     help="Show and change the configs of topics, brokers, groups and client metrics subscriptions.",
@@ -47,16 +49,23 @@ Resource = Annotated[
     typer.Argument(
         metavar="RESOURCE",
         help="topic/NAME, broker/ID, broker/ (the default of all brokers), group/NAME or client-metrics/NAME.",
+        autocompletion=names.resources,
         show_default=False,
     ),
 ]
-SetConfigs = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="May be repeated.")]
+SetConfigs = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="May be repeated.", autocompletion=names.settings),
+]
 
 
 @app.command()
 def describe(
     resource: Resource,
-    name: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this config; may be repeated.")] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this config; may be repeated.", autocompletion=names.config_names),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what nobody has set: Kafka's defaults.")] = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
@@ -102,9 +111,17 @@ def _source(name: str) -> str:
 def alter(
     resource: Resource,
     set_: SetConfigs = None,
-    append: Annotated[list[str] | None, typer.Option(metavar="NAME=ITEM,...", help="Add items to a list.")] = None,
-    subtract: Annotated[list[str] | None, typer.Option(metavar="NAME=ITEM,...", help="Take items from a list.")] = None,
-    delete: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Set no longer.")] = None,
+    append: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=ITEM,...", help="Add items to a list.", autocompletion=names.settings),
+    ] = None,
+    subtract: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=ITEM,...", help="Take items from a list.", autocompletion=names.settings),
+    ] = None,
+    delete: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Set no longer.", autocompletion=names.config_names)
+    ] = None,
     dry_run: DryRun = False,
     plan: PlanTo = None,
     controllers: Controllers = None,

@@ -27,6 +27,7 @@ from quorate.scripts.cli.topics.reassignment_steps import NotNow
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm, sendable
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import counted
 from quorate.scripts.terminal.paging import all_partitions
@@ -48,7 +49,9 @@ def elect(
             "that lives; what it lacks is lost.",
         ),
     ],
-    topic: Annotated[str | None, typer.Option("--topic", metavar="NAME", help="With --partition.")] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="NAME", help="With --partition.", autocompletion=names.topic_names)
+    ] = None,
     partition: Annotated[
         list[int] | None,
         typer.Option("--partition", min=0, max=2**31 - 1, metavar="N", help="Of --topic; may be repeated."),

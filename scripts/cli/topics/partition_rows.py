@@ -6,12 +6,23 @@ from collections.abc import Iterable
 from typing import Final
 
 from quorate.controller.protocol import DescribedPartition
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, Uuid, uuid_text
+
+_RESERVED: Final = {
+    DIRECTORY_UNASSIGNED: "UNASSIGNED",
+    DIRECTORY_LOST: "LOST",
+    DIRECTORY_MIGRATING: "MIGRATING",
+}
 
 #: The cells of ``partition_row``.
 PARTITION_HEADINGS: Final = (
     *("PARTITION", "STATE", "LEADER", "EPOCH", "REPLICAS", "ISR", "ELR", "LAST-KNOWN-ELR", "ADDING", "REMOVING"),
     "OFFLINE",
 )
+
+
+#: Those that most partitions have nothing in.
+RARE_HEADINGS: Final = frozenset({"ELR", "LAST-KNOWN-ELR", "ADDING", "REMOVING", "OFFLINE"})
 
 
 def partition_row(partition: DescribedPartition) -> tuple[str, ...]:
@@ -29,6 +40,11 @@ def partition_row(partition: DescribedPartition) -> tuple[str, ...]:
         ids_text(partition.removing_replicas),
         ids_text(partition.offline_replicas),
     )
+
+
+def directory_text(directory: Uuid) -> str:
+    """The id of a log directory; Kafka's reserved ones by their names."""
+    return _RESERVED.get(directory) or uuid_text(directory)
 
 
 def leader_text(leader: int) -> str:

@@ -11,9 +11,15 @@ from pydantic import BaseModel, ConfigDict
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DescribedPartition
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.ids import uuid_text
 from quorate.scripts.cli.topics.missing_topics import meant_instead
-from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, ids_text, leader_text, partition_row
+from quorate.scripts.cli.topics.partition_rows import (
+    PARTITION_HEADINGS,
+    RARE_HEADINGS,
+    directory_text,
+    ids_text,
+    leader_text,
+    partition_row,
+)
 from quorate.scripts.terminal.arguments import (
     LIMIT_DEFAULT,
     AsJson,
@@ -32,9 +38,11 @@ from quorate.scripts.terminal.arguments import (
     wanted_parameters,
 )
 from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, show
+from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.paging import all_partitions, say_if_more, topics_described
+from quorate.scripts.terminal.tables import Wide, columns, table
 
 app = typer.Typer(
     help="List partitions by topic, broker, leader and state, and describe single ones.", no_args_is_help=True
@@ -57,6 +65,7 @@ def list_(
     broker: Broker = None,
     leader: Leader = None,
     limit: Limit = LIMIT_DEFAULT,
+    wide: Wide = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,
@@ -74,7 +83,8 @@ def list_(
     )  # fmt: skip
     found = ask(controllers, secret_file, lambda client: all_partitions(client, wanted, limit), path=from_path, at=at)
     rows = [(topic.name or "", *partition_row(one)) for topic in found.topics for one in topic.partitions]
-    show(found, columns([("TOPIC", *PARTITION_HEADINGS), *rows]), as_json=as_json)
+    lines = table(("TOPIC", *PARTITION_HEADINGS), rows, wide=wide, may_hide=RARE_HEADINGS)
+    show(found, lines, as_json=as_json)
     if not as_json:
         say_if_more(len(rows), found.matching)
 
@@ -99,7 +109,13 @@ class NamedPartitions(BaseModel):
 @app.command()
 def describe(
     partitions: Annotated[
-        list[str], typer.Argument(metavar="TOPIC-NUMBER", help="Partitions, as orders-17.", show_default=False)
+        list[str],
+        typer.Argument(
+            metavar="TOPIC-NUMBER",
+            help="Partitions, as orders-17.",
+            autocompletion=names.partition_names,
+            show_default=False,
+        ),
     ],
     as_json: AsJson = False,
     from_path: FromPath = None,
@@ -149,5 +165,5 @@ def _lines(topic: str, one: DescribedPartition) -> Iterator[str]:
             ("removing", one.removing_replicas),
         ]
         within = ",".join(name for name, ids in sets if replica in ids) or "-"
-        rows.append((str(replica), state.removesuffix("Replica"), within, uuid_text(directory)))
+        rows.append((str(replica), state.removesuffix("Replica"), within, directory_text(directory)))
     yield from (f"  {line}" for line in columns(rows))

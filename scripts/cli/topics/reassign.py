@@ -35,8 +35,9 @@ from quorate.scripts.terminal.arguments import AsJson, Patterns, PlanTo, Yes, br
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, counted, reader_may_leave
+from quorate.scripts.terminal.output import counted, reader_may_leave
 from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(help="Move partitions to other brokers: plan, apply, watch, verify, cancel.", no_args_is_help=True)
 

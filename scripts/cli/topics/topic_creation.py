@@ -38,7 +38,7 @@ def create(
     replica_assignment: Assignment = None,
     config: Annotated[list[str] | None, typer.Option("--config", metavar="NAME=VALUE", help="May be repeated.")] = None,
     dry_run: DryRun = False,
-    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="One that is there already is well.")] = False,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Do nothing where it exists already.")] = False,
     plan: PlanTo = None,
     as_json: AsJson = False,
     controllers: Controllers = None,

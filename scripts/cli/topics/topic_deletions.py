@@ -9,9 +9,10 @@ from quorate.controller.protocol.deletions import DeletedTopic
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave
+from quorate.scripts.terminal.output import reader_may_leave
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.programs.failures import UNREACHABLE, Failed
+from quorate.scripts.terminal.tables import columns
 
 #: Partitions that are named in a line; the others are counted.
 _NAMED_MAX = 10

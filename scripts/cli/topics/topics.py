@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -24,9 +24,10 @@ from quorate.controller.protocol.types import UuidField
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.replication_factor import set_replication_factor
+from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
 from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, no_such_topic
-from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, partition_row
+from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, RARE_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_creation import create
 from quorate.scripts.cli.topics.topic_deletions import deletions
 from quorate.scripts.terminal.arguments import (
@@ -56,16 +57,18 @@ from quorate.scripts.terminal.arguments import (
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, exit_by, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
-from quorate.scripts.terminal.output import columns, reader_may_leave, show
+from quorate.scripts.terminal.output import reader_may_leave, show
 from quorate.scripts.terminal.paging import Wanted, all_partitions, all_topics, say_if_more, topics_named
 from quorate.scripts.terminal.programs.documents import as_document
+from quorate.scripts.terminal.tables import Wide, table
 
+_HEADS: Final = ("TOPIC", "PARTITIONS", "MATCHING", "REPLICAS", "CONFIGS")
 #: Of topics that are to be deleted.
 _NAMES_SHOWN: Final = 10
 
 app = typer.Typer(help="List, describe, create, grow and delete topics.", no_args_is_help=True)
 app.command()(deletions)
-app.command()(set_replication_factor)
+app.command()(command_of(set_replication_factor))
 app.command()(create)
 
 WithOverrides = Annotated[bool, typer.Option("--with-overrides", help="With configs of their own.")]
@@ -84,6 +87,7 @@ def list_(
     leader: Leader = None,
     with_overrides: WithOverrides = False,
     limit: Limit = LIMIT_DEFAULT,
+    wide: Wide = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,
@@ -99,19 +103,27 @@ def list_(
         under_replicated=under_replicated, offline=offline, under_min_isr=under_min_isr, at_min_isr=at_min_isr,
         not_preferred=not_preferred, reassigning=reassigning,
     )  # fmt: skip
+    is_filtered = len(wanted) > 1
     wanted |= _overrides(with_overrides)
     found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit), path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(as_document(found) + "\n")
             return
-        rows = [("TOPIC", "PARTITIONS", "MATCHING", "REPLICAS", "CONFIGS")]
-        rows += (
-            (one.name, str(one.partitions), str(one.matching_partitions), str(one.replication_factor), _configs(one))
-            for one in found.topics
-        )
-        sys.stdout.writelines(f"{line}\n" for line in columns(rows))
+        sys.stdout.writelines(f"{line}\n" for line in _table(found.topics, is_filtered=is_filtered, wide=wide))
     say_if_more(len(found.topics), found.matching)
+
+
+def _table(topics: Sequence[TopicSummary], *, is_filtered: bool, wide: bool) -> list[str]:
+    """``is_filtered``: whether only some partitions were asked for, so that it matters how many of a topic are such."""
+    rows = (
+        (
+            one.name, str(one.partitions), str(one.matching_partitions) if is_filtered or wide else "",
+            str(one.replication_factor), _configs(one),
+        )
+        for one in topics
+    )  # fmt: skip
+    return table(_HEADS, rows, wide=wide, may_hide=("MATCHING", "CONFIGS"))
 
 
 def _overrides(is_wanted: bool) -> dict[str, str | int]:
@@ -160,6 +172,7 @@ def describe(
     leader: Leader = None,
     with_overrides: WithOverrides = False,
     limit: Limit = LIMIT_DEFAULT,
+    wide: Wide = False,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,
@@ -184,7 +197,7 @@ def describe(
         return _described(found, await all_partitions(client, wanted, limit))
 
     described = ask(controllers, secret_file, question, path=from_path, at=at)
-    show(described, _description(described.topics), as_json=as_json)
+    show(described, _description(described.topics, wide=wide), as_json=as_json)
     shown = sum(len(topic.partitions) for topic in described.topics)
     if not as_json and not with_overrides:
         say_if_more(shown, described.matching)
@@ -213,7 +226,7 @@ def _described(found: TopicsReply, partitions: PartitionsReply) -> TopicDescript
     return TopicDescriptions(state_offset=found.state_offset, matching=partitions.matching, topics=described)
 
 
-def _description(topics: Iterable[TopicDescription]) -> Iterator[str]:
+def _description(topics: Iterable[TopicDescription], *, wide: bool) -> Iterator[str]:
     for place, topic in enumerate(topics):
         if place:
             yield ""
@@ -224,7 +237,9 @@ def _description(topics: Iterable[TopicDescription]) -> Iterator[str]:
         for config in topic.configs:
             yield f"  {config.name}={'(hidden)' if config.value is None else config.value}"
         if topic.partitions:
-            yield from (f"  {line}" for line in columns([PARTITION_HEADINGS, *map(partition_row, topic.partitions)]))
+            rows = map(partition_row, topic.partitions)
+            lines = table(PARTITION_HEADINGS, rows, wide=wide, may_hide=RARE_HEADINGS)
+            yield from (f"  {line}" for line in lines)
 
 
 @app.command("add-partitions")
@@ -272,7 +287,7 @@ def add_partitions(
 @app.command()
 def delete(
     topics: Topics,
-    if_exists: Annotated[bool, typer.Option("--if-exists", help="One that is not there is well.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Do nothing where there is none.")] = False,
     plan: PlanTo = None,
     yes: Yes = False,
     as_json: AsJson = False,

@@ -12,6 +12,7 @@ import typer.main
 
 from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE
 from quorate.scripts.logins.kept_contexts import read_contexts
+from quorate.scripts.terminal.completing.names import context_names
 from quorate.scripts.terminal.places.chosen import CONTEXT_OPTION, DIRECTORY_OPTION, chosen_environment
 
 
@@ -28,7 +29,11 @@ def _options(
     context: Annotated[
         str | None,
         typer.Option(
-            CONTEXT_OPTION, metavar="NAME", help="The cluster of this name: see quorate context.", show_default=False
+            CONTEXT_OPTION,
+            metavar="NAME",
+            help="The cluster of this name: see quorate context.",
+            autocompletion=context_names,
+            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -30,9 +30,9 @@ class _Answered(NamedTuple):
 _ANSWERED: ContextVar[_Answered | None] = ContextVar("answered", default=None)
 
 
-def note_files() -> None:
-    """Files were read: nobody has answered."""
-    _ANSWERED.set(_Answered(None, None))
+def note_files(offset: int | None = None) -> None:
+    """Files were read: nobody has answered. ``offset``: the end of the state that they gave; None: the answer says."""
+    _ANSWERED.set(_Answered(offset, None))
 
 
 def note_answer(offset: int | None) -> None:

@@ -53,6 +53,8 @@ class Failure(NamedTuple):
     sentences: tuple[str, ...]
     exit_code: int
     retriable: str = "no"
+    #: Where a person reads on; "" where there is nothing more to read.
+    hint: str = ""
 
     def as_json(self) -> str:
         """The document, in one line."""
@@ -86,8 +88,16 @@ def failure_of(error: Exception) -> Failure | None:
     if isinstance(error, OSError):
         return Failure(errno.errorcode.get(error.errno or 0, REFUSED), (_system_sentence(error),), exit_codes.REFUSED)
     if isinstance(error, _UsageMistake):
-        return Failure(USAGE, (error.format_message(),), exit_codes.USAGE)  # type: ignore[attr-defined]
+        return _mistake(error)
     return None
+
+
+def _mistake(error: Any) -> Failure:
+    """A mistake in the use of a command, in one line. Where the command's help was shown instead, nothing is said."""
+    context = getattr(error, "ctx", None)
+    said = " ".join(error.format_message().split())
+    hint = "" if context is None or not said else f"{context.command_path} --help tells more"
+    return Failure(USAGE, (said,) if said else (), exit_codes.USAGE, hint=hint)
 
 
 def _refusal(error: ApiError) -> Failure:

@@ -21,7 +21,8 @@ from quorate.scripts.terminal.command_line import run
 
 NAMES = {
     "steady", "read-only-disk", "doubled-segment", "foreign-directory",
-    "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "follower-wipe", "follower-far-behind",
+    "leader-kill", "leader-pause", "cold-boot", "rolling-restart", "rolling-upgrade", "follower-wipe",
+    "follower-far-behind",
     "one-way-partition", "two-way-partition", "slow-disk", "full-disk", "bit-flip", "torn-tail", "quorum-loss",
     "restore-from-backup", "wiped-voter", "mass-broker-loss", "broker-flap", "clock-jump", "import-and-replay",
     "frozen-target", "slow-follower", "failed-directory", "rack-lost",

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
+from quorate.metadata_log.checkpoints.saved_checkpoint import CountedContent, SavedCheckpoint, encode_trailer
 from quorate.metadata_log.records.records import BeginTransactionRecord
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.cli.clusters.recover import app
@@ -19,6 +21,7 @@ from quorate.scripts.lost_majority.judgement import RunningController, judge
 from quorate.scripts.lost_majority.numbers import EPOCHS_APART, moved_on
 from quorate.scripts.lost_majority.plan import plan_from_backup
 from quorate.scripts.terminal.command_line import run
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.table.table_editor import TableEditor
@@ -221,3 +224,43 @@ def test_backup_goes_on_above_everything_that_was_seen(lost: Lost, tmp_path: Pat
     assert "1 records after it that are known to have been committed are undone" not in plan.sentences[0]
     for found in lost.look():
         assert (found.digest, found.end_offset, found.end_epoch) == (old, plan.end_offset, plan.generation)
+
+
+def saved_file(file: Path, lost: Lost, cluster_id: str) -> Path:
+    """What `quorate snapshot save` would have made of a controller of this cluster."""
+    image = load_image(lost.paths[min(lost.paths)])
+    content = b"".join(checkpoint_batches(image, 0))
+    counted = CountedContent()
+    counted.add(content)
+    covers = CheckpointId(image.provenance.end_offset, image.provenance.epoch)
+    digest = digest_image(image).value
+    saved = SavedCheckpoint(covers, counted.size, counted.crc, digest, cluster_id, 0, 0)
+    file.write_bytes(content + encode_trailer(saved))
+    return file
+
+
+def test_saved_checkpoint_is_taken_alone_whatever_lies_beside_it(lost: Lost, tmp_path: Path) -> None:
+    cluster_id = lost.look()[0].cluster_id
+    assert cluster_id is not None
+    (tmp_path / "home").mkdir()
+    file = saved_file(tmp_path / "home" / "state", lost, cluster_id)
+    holdings = lost.look()
+    plan = plan_from_backup(file, None, judge(holdings), holdings, lost.targets())
+    (tmp_path / "home" / "letter").write_text("written between plan and apply")
+    apply_plan(plan)
+    old = digest_image(moved_on(load_image(file))).text
+    assert {found.digest for found in lost.look()} == {old}
+
+
+def test_saved_checkpoint_that_changes_after_the_plan_or_is_another_cluster_s_is_refused(
+    lost: Lost, tmp_path: Path
+) -> None:
+    holdings = lost.look()
+    other = saved_file(tmp_path / "other", lost, "another")
+    with pytest.raises(RecoveryError, match="was saved from cluster another, and this is"):
+        plan_from_backup(other, None, judge(holdings), holdings, lost.targets())
+    file = saved_file(tmp_path / "state", lost, holdings[0].cluster_id or "")
+    plan = plan_from_backup(file, None, judge(holdings), holdings, lost.targets())
+    file.write_bytes(file.read_bytes() + b"x")
+    with pytest.raises(RecoveryError, match="changed"):
+        apply_plan(plan)

@@ -133,37 +133,49 @@ def test_mistakes_and_exit_codes_are_kept_where_json_is_asked_for(
     if code == exit_codes.USAGE:
         assert json.loads(said)["error"] == "USAGE"
     elif code is None:
-        assert "Usage: quorate" in said
+        assert said == "quorate: Got unexpected extra argument(s) (--json) (quorate --help tells more)\n"
     else:
         assert said == ""
 
 
-def test_exit_codes_are_those_that_the_page_promises() -> None:
-    """Programs go by them: none is changed, and a new one is told."""
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    told = page[page.index("## Exit codes") :].split("\n\n")[1]
-    of_the_page = {int(number): word for number, word in re.findall(r"(\d+) (\w+)", told)}
-    codes = {value: name for name, value in vars(exit_codes).items() if name.isupper()}
-    assert codes == {
-        0: "DONE",
-        1: "REFUSED",
-        2: "USAGE",
-        3: "UNREACHABLE",
-        4: "OUTCOME_UNKNOWN",
-        5: "CRITICAL",
-        70: "FAULT",
-        130: "INTERRUPTED",
-    }
-    assert of_the_page == {
-        0: "done",
-        1: "refused",
-        2: "usage",
-        3: "unreachable",
-        4: "outcome",
-        5: "critical",
-        70: "a",
-        130: "Ctrl",
-    }
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--limit", "x"], "Invalid value for '--limit': Input should be a valid integer"),
+        (["--nothing"], "No such option: --nothing"),
+        (["--from", "a"], "No such option: --from"),
+        ([], "Missing argument 'name'."),
+    ],
+)
+def test_mistake_in_the_use_of_a_command_is_one_plain_line(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def show(name: str, limit: Annotated[int, typer.Option("--limit")] = 1) -> None:
+        raise AssertionError
+
+    with pytest.raises(SystemExit) as ended:
+        run(app, arguments, "scripts/thing")
+    told = capsys.readouterr()
+    assert (ended.value.code, told.out) == (exit_codes.USAGE, "")
+    (line,) = told.err.splitlines()
+    assert line.startswith(f"thing: {said}")
+    assert line.endswith(" (scripts/thing --help tells more)")
+    assert line.isascii()
+
+
+def test_group_without_a_command_shows_its_help_and_says_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+    app.command("one")(lambda: None)
+    app.command("two")(lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        run(app, [], "thing")
+    told = capsys.readouterr()
+    assert ended.value.code == exit_codes.USAGE
+    assert "two" in told.out + told.err
+    assert "thing:" not in told.err
 
 
 def launchers() -> dict[str, str]:

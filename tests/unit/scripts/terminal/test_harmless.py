@@ -13,8 +13,8 @@ from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from quorate.scripts.terminal.harmless import HarmlessStream, harmless_output, shown, shown_name
-from quorate.scripts.terminal.output import columns
 from quorate.scripts.terminal.screen import Screen
+from quorate.scripts.terminal.tables import columns
 
 #: Clears the screen, sets its title, turns text around, makes lines, is bold in Rich, and ends what it never began.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\r\nquorate: all is well[bold]b[/bold][/foo]\x9b31m\u2028:smile:"

@@ -175,7 +175,7 @@ def test_screen_without_an_active_controller_shows_what_was_last_known() -> None
 def test_screen_names_offline_partitions_and_what_is_not_acted_on() -> None:
     text = shown(judge(asked(reply(1, 1, offline=2), None, None)))
     assert "Offline: foo-0, foo-1" in text
-    assert "Kept and not acted on: 3 ACLs" in text
+    assert "Stored, and without effect here: 3 ACLs" in text
 
 
 def test_screen_says_what_elections_of_replicas_not_in_sync_mean() -> None:

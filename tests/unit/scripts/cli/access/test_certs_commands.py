@@ -27,7 +27,7 @@ async def test_ca_issues_renews_and_retires_and_show_finds_nothing_wrong(tmp_pat
             f"controller-1 of cluster {CLUSTER}: good until",
         ),
         (("issue", "broker", "11-12,20", "--hosts", "127.0.0.1"), f"broker-11 of cluster {CLUSTER}"),
-        (("issue", "client", "ana"), f"client-ana of cluster {CLUSTER}"),
+        (("issue", "client", "ana"), "which is for its owner alone\nTo controllers it is User:CN=ana, if"),
         (("renew", "ca"), "beside those before it"),
         (("renew", "--all"), "client-ana: good until"),
         (("retire",), "1 CA before the one that issues is trusted no more"),

@@ -72,7 +72,7 @@ def verdicts(*arguments: str | Path) -> list[dict[str, Any]]:
 def test_snapshot_list_shows_the_checkpoints_of_a_directory(log: Path) -> None:
     add_manifest(log, SECOND)
     (log / manifest_name(THIRD)).write_bytes(b"no manifest")
-    (listed,) = json.loads(succeed("list", "--json", "--from", log.parent))
+    (listed,) = json.loads(succeed("list", "--json", "--from", log.parent))["places"]
     rows = [(one["end_offset"], one["manifest"]) for one in listed["checkpoints"]]
     assert rows == [(2781, "none"), (6907, "whole"), (10993, "damaged")]
     assert listed["checkpoints"][1]["digest"] == digest_image(load_image(path_of(log, SECOND))).text
@@ -89,7 +89,7 @@ def test_snapshot_list_names_the_damaged_file(log: Path) -> None:
     path.write_bytes(data)
     result = run("list", "--json", "--from", log)
     assert result.exit_code == exit_codes.REFUSED
-    (listed,) = json.loads(result.stdout)
+    (listed,) = json.loads(result.stdout)["places"]
     assert [one["end_offset"] for one in listed["checkpoints"]] == [2781, 10993]
     assert f"{path}: not a usable checkpoint: byte " in listed["damaged"][0]
     assert str(path) in result.stderr
