@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgpack
@@ -39,6 +40,8 @@ _PROBLEMS_MAX: Final = 20_000
 _KEYS_MAX: Final = 64
 #: Of JSON: there are at least as many as there are parts, but for one.
 _SEPARATORS: Final = (b",", b"[", b"{")
+#: Models whose JSON is made in one call.
+_MODELS_AT_ONCE: Final = 256
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -152,6 +155,55 @@ def pack(model: BaseModel) -> bytes:
     """A model as msgpack; uuids as their bytes."""
     data: bytes = msgpack.packb(model.model_dump(mode="python"))
     return data
+
+
+def is_large(model: BaseModel) -> bool:
+    """Whether its JSON is better made in pieces: there are many models in it."""
+    waiting: list[Any] = [model]
+    count = 0
+    while waiting and count <= _MODELS_AT_ONCE:
+        value = waiting.pop()
+        if isinstance(value, BaseModel):
+            count += 1
+            waiting += [getattr(value, name) for name in type(value).model_fields]
+        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
+            if len(value) > _MODELS_AT_ONCE:
+                return True
+            waiting += value
+    return count > _MODELS_AT_ONCE
+
+
+def json_in_pieces(model: BaseModel) -> bytearray:
+    """The JSON of a model, as ``model_dump_json``, for a thread that others run beside.
+
+    One call keeps the interpreter until all of it is made, a second for some hundred thousand partitions.
+    """
+    made = bytearray()
+    for piece in _json_pieces(model):
+        made += piece
+    return made
+
+
+def _json_pieces(model: BaseModel) -> Iterator[bytes]:
+    before = b"{"
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        key = before + json.dumps(name).encode() + b":"
+        before = b","
+        if isinstance(value, BaseModel):
+            yield key
+            yield from _json_pieces(value)
+        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
+            opening = key + b"["
+            for item in value:
+                yield opening
+                yield from _json_pieces(item) if is_large(item) else (item.model_dump_json().encode(),)
+                opening = b","
+            yield b"]"
+        else:
+            # By the serializer of the field, which the model's has: what it makes but for its braces.
+            yield key + model.model_dump_json(include={name}).encode()[len(key) : -1]
+    yield b"}" if before == b"," else b"{}"
 
 
 def decode_parameters(model: type[M], path: Mapping[str, str], query: Iterable[tuple[str, str]]) -> M:

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from quorate.controller.api.models import ErrorReply, Retriable
-from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
+from quorate.metadata_log.errors import RETRY_AFTER_MS, ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 _400 = (
     ErrorCode.INVALID_REQUEST,
@@ -125,6 +125,8 @@ class HttpRefusal(ApiError):
 
 #: In the details of a refusal by a quota: for how long (ms) more will be refused.
 THROTTLE_TIME_MS: Final = "throttle_time_ms"
+#: What waits is worked off before long, where nobody knows it better.
+_RETRY_AFTER_MS_UNKNOWN: Final = 1_000.0
 #: In the details of a refusal to go back to a moment: the earliest offset whose state the refusing controller has.
 EARLIEST_OFFSET: Final = "earliest_offset"
 
@@ -178,13 +180,15 @@ def retriable(error: ApiError) -> Retriable:
     return "yes" if error.code in _RETRIABLE else "no"
 
 
-def retry_after_s(error: ApiError) -> int:
-    """The whole seconds after which the same request may be sent again (429, ``Retry-After`` of RFC 9110).
+def retry_after_ms(error: ApiError) -> float:
+    """The milliseconds after which the same request may be sent again (429)."""
+    said: float = error.details.get(THROTTLE_TIME_MS, 0) or error.details.get(RETRY_AFTER_MS, 0)
+    return said or _RETRY_AFTER_MS_UNKNOWN
 
-    What waits is worked off sooner than in a second, the smallest that the header can say; a quota's debt is not.
-    """
-    throttled_ms: float = error.details.get(THROTTLE_TIME_MS, 0)
-    return max(1, math.ceil(throttled_ms / 1000))
+
+def retry_after_s(error: ApiError) -> int:
+    """The same in whole seconds (``Retry-After`` of RFC 9110): at least one, the smallest that the header can say."""
+    return max(1, math.ceil(retry_after_ms(error) / 1000))
 
 
 def error_reply(error: ApiError, request_id: str, incident_id: str | None = None) -> ErrorReply:
@@ -215,7 +219,15 @@ def error_from_reply(reply: ErrorReply, status: int) -> ApiError:
     if code is ErrorCode.OFFSET_OUT_OF_RANGE and "is_diverging" in reply.details:
         return FeedOutOfRange(reply.message, **reply.details)
     if code is ErrorCode.THROTTLING_QUOTA_EXCEEDED and THROTTLE_TIME_MS not in reply.details:
-        return Overloaded(reply.message)
+        return Overloaded(reply.message, retry_after_ms=_retry_after_ms(reply))
     if status != STATUS[code]:
         return HttpRefusal(status, reply.message, code, reply.details)
     return ApiError(code, reply.message, reply.details)
+
+
+def _retry_after_ms(reply: ErrorReply) -> float:
+    """The time that a reply says, where anything may stand; 0: none."""
+    said = reply.details.get(RETRY_AFTER_MS)
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < math.inf:
+        return 0.0
+    return float(said)

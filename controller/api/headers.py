@@ -26,6 +26,8 @@ PROCESS: Final = "X-Quorate-Process"
 PRINCIPAL: Final = "X-Quorate-Principal"
 #: On a request: the name that the program gives itself, Kafka's client id, by which client quotas know it.
 CLIENT_ID: Final = "X-Quorate-Client-Id"
+#: On a request: the trace that it is a part of (W3C Trace Context). Only a node that traces looks at it.
+TRACE_PARENT: Final = "traceparent"
 #: On a request that a standby passes on: the IP address of the client that it came from.
 CLIENT: Final = "X-Quorate-Client"
 #: On a request that a standby passes on: how its client proved who it is, which node it is, if any, and until when

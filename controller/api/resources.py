@@ -28,10 +28,27 @@ class PartitionCounts(HttpModel):
     """With a replica outside the ISR that is not only being added."""
     under_min_isr: int = 0
     """With fewer in the ISR than `min.insync.replicas` (or the number of replicas, if that is less)."""
+    at_min_isr: int = 0
+    """With just so many: one less in the ISR, and writes with `acks=all` are refused."""
     without_preferred_leader: int = 0
     """Led by another than the first replica, or by none."""
     reassigning: int = 0
     """With an open reassignment."""
+
+
+class BrokerPartitionCounts(HttpModel):
+    """Replicas on one broker, and partitions with a replica there by condition; one partition may be in several."""
+
+    replicas: int = 0
+    leaders: int = 0
+    """Partitions that it leads."""
+    offline_replicas: int = 0
+    """Of its replicas those that are offline: the broker is down, or their directory is."""
+    offline: int = 0
+    """Partitions without a leader."""
+    under_replicated: int = 0
+    under_min_isr: int = 0
+    at_min_isr: int = 0
 
 
 class ElectionsReply(HttpModel):
@@ -96,7 +113,7 @@ class QuorumReply(HttpModel):
     applied_offset: int
     """End of what the node's state contains."""
     generation: int | None
-    """Of the quorum: 0, or a number that grows each time that it is founded anew; no log tells it."""
+    """Of the quorum: 0, or a number that grows each time that it is rebuilt; no log tells it."""
     voters: list[VoterReply]
 
 
@@ -147,6 +164,7 @@ class BrokerReply(HttpModel):
     """Records committed and not yet in its metadata."""
     last_heartbeat_ms: int | None
     """Time since its last heartbeat."""
+    partitions: BrokerPartitionCounts = BrokerPartitionCounts()
 
 
 class BrokersReply(HttpModel):

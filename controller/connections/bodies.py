@@ -72,7 +72,8 @@ class Bodies:
     def _check(self, whose: str, wanted: int, most: int) -> None:
         if wanted > most:
             self._note_refused()
-            raise Overloaded(f"bodies of {whose} in flight would have {wanted} bytes, {most} is the most: send fewer")
+            message = f"bodies of {whose} in flight would have {wanted} bytes, {most} is the most: send fewer"
+            raise Overloaded(message, "bodies_bytes_max")
 
 
 class HeldBody:

@@ -36,6 +36,21 @@ class FrameworkHandler(web.RequestHandler):
             max_field_size=HEAD_LINE_BYTES_MAX,
         )
 
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Called by the framework: send an answer. Whoever asked has taken it then, but for what the kernel holds."""
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            if (connection := self._connection) is not None:
+                connection.end()
+
+    @property
+    def _connection(self) -> FrameworkConnection | None:
+        connection = None if self.transport is None else self.transport.get_protocol()
+        return connection if isinstance(connection, FrameworkConnection) else None
+
     def handle_error(
         self,
         request: web.BaseRequest,
@@ -50,8 +65,8 @@ class FrameworkHandler(web.RequestHandler):
         """
         if isinstance(exc, ConnectionError):
             raise exc  # the client has gone: there is nobody to answer, and nothing to tell
-        connection = None if self.transport is None else self.transport.get_protocol()
-        if not isinstance(exc, http_exceptions.HttpProcessingError) or not isinstance(connection, FrameworkConnection):
+        connection = self._connection
+        if not isinstance(exc, http_exceptions.HttpProcessingError) or connection is None:
             return super().handle_error(request, status, exc, message)
         connection.dismiss(_refusal(exc))
         raise ConnectionAbortedError("it was told why, and is closed")

@@ -19,7 +19,9 @@ from quorate.controller.api.networks import network_of
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.framework_connection import FrameworkConnection
-from quorate.controller.connections.places import Leaving, Places
+from quorate.controller.connections.http_counts import HttpCounts
+from quorate.controller.connections.places import LIMIT, Leaving, Places
+from quorate.controller.connections.unread_answers import UnreadAnswers
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from quorate.metadata_log.peer_certificates import PeerCertificate
 
@@ -60,6 +62,8 @@ Holder: TypeAlias = ServedConnection | Handshake
 class Server(Protocol):
     """The server behind the gate."""
 
+    counts: HttpCounts
+
     def admit(self, address: str, now_ms: float) -> None:
         """Count one more connection from an IP address, where connections have a rate.
 
@@ -74,7 +78,9 @@ class Server(Protocol):
         """Count a connection that was refused, or closed for others that asked."""
 
     def note_displaced(self, whose: str) -> None:
-        """Count one that was closed for others: a ``stranger``'s, or a ``principal``'s."""
+        """Count one that was closed for others: a ``stranger``'s, a ``principal``'s, or a ``reader``'s, who did not
+        read.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +113,11 @@ class Gate:
         self._clock = asyncio.get_running_loop().time
         #: Of all connections, and of handshakes.
         self.places: Places[Holder] = Places(limits.connections_max, limits.connections_per_address_max)
+        server.counts.connections = self.places
         #: Those that the framework answers.
         self.handed_over: set[FrameworkConnection] = set()
+        #: On which answers are not taken as fast as they come.
+        self.unread: UnreadAnswers[ServedConnection] = UnreadAnswers()
 
     def enter(self, holder: Holder, address: str, *, is_local: bool = False) -> bool:
         """Whether one more connection may be; the one that may not is told so, if it can be, and closed.
@@ -156,11 +165,18 @@ class Gate:
         successor = FrameworkConnection(connection.transport, framework, self)
         self.places.pass_on(connection, successor)
         self.look_at_certificates([successor])
-        successor.take_over(data, head_since)
+        successor.take_over(data, head_since, is_paused=self.unread.end(connection))
+
+    def begin_unread(self, connection: ServedConnection) -> None:
+        """An answer is not taken as fast as it comes: ``unread.end`` says when it is. Cut it where there is no room."""
+        if not self.unread.begin(connection, self.places.owner(connection), self._clock()):
+            self._cut(connection)
 
     def sweep(self) -> None:
         """Close the connections that have had their time."""
         now = self._clock()
+        for reader in self.unread.slow(now):
+            self._cut(reader)
         for slow in list(self.handed_over):
             if slow.head_since is not None and slow.head_since <= now - self._head_s:
                 message = f"the head of a request may take {self._head_s:g} s: line, headers and an empty line"
@@ -182,23 +198,37 @@ class Gate:
 
     def dismiss(self, transport: asyncio.Transport, error: ApiError) -> None:
         """Say why, and close the connection."""
+        self._server.counts.note_failure(error)
         transport.write(self._server.last_answer(error))
         transport.close()
 
+    def _cut(self, reader: ServedConnection) -> None:
+        """Nothing can be told: an answer is under way."""
+        reader.transport.abort()
+        self._server.note_displaced("reader")
+        why = "an answer was not taken, or answers of one principal, or all, had too many bytes that were not"
+        self._server.counts.note_failure(Overloaded(why, "unread_answers"))
+        self._note(why)
+
     def _displace(self, leaving: Leaving[Holder]) -> None:
         self._server.note_displaced("stranger" if leaving.was_stranger else "principal")
+        why = Overloaded(leaving.why, LIMIT)
         if leaving.was_waiting:
-            leaving.holder.close()  # nobody can say that nothing was changed
+            self._close(leaving.holder, why)  # nobody can say that nothing was changed
             self._note(leaving.why)
         else:
-            self._send_away(leaving.holder, Overloaded(leaving.why))
+            self._send_away(leaving.holder, why)
 
     def _send_away(self, holder: Holder, why: Overloaded) -> None:
         if isinstance(holder, Handshake):
-            holder.close()  # before the handshake nothing can be told
+            self._close(holder, why)  # before the handshake nothing can be told
         else:
             self.dismiss(holder.transport, why)
         self._note(str(why))
+
+    def _close(self, holder: Holder, why: Overloaded) -> None:
+        self._server.counts.note_failure(why)
+        holder.close()
 
     def _note(self, why: str) -> None:
         self._refused += 1

@@ -24,6 +24,9 @@ _STRANGERS_SHARE: Final = 0.25
 _PRINCIPAL_SHARE: Final = 0.25
 _PRINCIPALS_SHARE: Final = 0.625
 
+#: See ``Overloaded``: of all places, and of the shares of them.
+LIMIT: Final = "connections_max"
+
 H = TypeVar("H")
 
 
@@ -85,6 +88,9 @@ class Places(Generic[H]):
         #: ... by whether they are strangers, and address or principal.
         self._parties: dict[tuple[bool, str], _Party[H]] = {}
 
+    def __len__(self) -> int:
+        return len(self._addresses)
+
     def enter(self, holder: H, address: str, now: float) -> Leaving[H] | None:
         """Take a place as a stranger. Returns who gives up his for it.
 
@@ -92,15 +98,17 @@ class Places(Generic[H]):
             Overloaded: there is none.
         """
         if self._counts[address] >= self._most_of_address:
-            raise Overloaded(
+            message = (
                 f"{self._most_of_address} connections from {address} are open, and there may be no more: close some"
             )
+            raise Overloaded(message, "connections_per_address_max")
         leaving = None
         if self._strangers >= self._strangers_max:
             leaving = self._dismiss(self._largest(are_strangers=True))
         elif len(self._addresses) >= self.most:
             if not self._parties:
-                raise Overloaded(f"{self.most} connections are open, and there may be no more: close some")
+                message = f"{self.most} connections are open, and there may be no more: close some"
+                raise Overloaded(message, LIMIT)
             leaving = self._dismiss(max(self._parties.values(), key=_rank))
         self._addresses[holder] = address
         self._counts[address] += 1
@@ -129,8 +137,13 @@ class Places(Generic[H]):
         else:
             return None
         if leaving.holder is holder:
-            raise NoPlace(leaving.why)
+            raise NoPlace(leaving.why, LIMIT)
         return leaving
+
+    def owner(self, holder: H) -> str | None:
+        """The principal whose it is, or the address of strangers; None: it is the cluster's own."""
+        party = self._party_of.get(holder)
+        return None if party is None else party.name
 
     def begin(self, holder: H) -> None:
         """It asks for something, and waits for the answer."""

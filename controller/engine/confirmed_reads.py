@@ -38,7 +38,8 @@ class ConfirmedReads:
             NotController: this node does not lead, or not any more. Overloaded: too many wait.
         """
         if self._unanswered >= self._most:
-            raise Overloaded(f"{self._unanswered} reads wait until leadership is confirmed, {self._most} is the most")
+            message = f"{self._unanswered} reads wait until leadership is confirmed, {self._most} is the most"
+            raise Overloaded(message, "unconfirmed_answers")
         confirmed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
         def settle(outcome: int | NotController) -> None:

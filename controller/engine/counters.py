@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.engine.failed_proofs import FailedProofs
+from quorate.metadata_log.standstills import Standstills
 
 #: Upper ends in seconds: from one turn of the loop to what makes brokers lose their sessions.
 BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -18,34 +19,36 @@ BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.
 class Histogram:
     """Counts of durations by bucket: half a microsecond an observation."""
 
-    __slots__ = ("counts", "total_seconds")
+    __slots__ = ("counts", "ends", "total_seconds")
 
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS) + 1)
+    def __init__(self, ends: tuple[float, ...] = BUCKETS) -> None:
+        """``ends``: the upper ends of the buckets, in seconds, ascending."""
+        self.ends = ends
+        self.counts = [0] * (len(ends) + 1)
         self.total_seconds = 0.0
 
     def note(self, seconds: float) -> None:
         """One more duration."""
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.counts[bisect_left(self.ends, seconds)] += 1
         self.total_seconds += seconds
 
     def note_all(self, seconds: NDArray[np.float64]) -> None:
         """More durations: many of them cost a twentieth of ``note`` each."""
-        places = np.searchsorted(BUCKETS, seconds)
+        places = np.searchsorted(self.ends, seconds)
         found = np.bincount(places, minlength=len(self.counts)).tolist()
         self.counts = [count + more for count, more in zip(self.counts, found, strict=True)]
         self.total_seconds += float(seconds.sum())
 
     def copy(self) -> Histogram:
         """As of now."""
-        copied = Histogram()
+        copied = Histogram(self.ends)
         copied.counts[:] = self.counts
         copied.total_seconds = self.total_seconds
         return copied
 
     def buckets(self) -> list[tuple[str, float]]:
         """Cumulative, as Prometheus wants them."""
-        ends = [*map(str, BUCKETS), "+Inf"]
+        ends = [*map(str, self.ends), "+Inf"]
         cumulative = 0
         rows = []
         for end, count in zip(ends, self.counts, strict=True):
@@ -85,6 +88,10 @@ class Counters:
     #: Records taken over from leaders, and appended as leader.
     fetched_records: int = 0
     appended_records: int = 0
+    #: Of the files in the node's directory: how long the disk took to make what was written durable.
+    disk_syncs: Histogram = field(default_factory=Histogram)
+    #: Room for this process on the disk of its directory.
+    disk_free_bytes: int = 0
     new_active_controllers: int = 0
     metadata_errors: int = 0
     checkpoints_loaded: int = 0
@@ -107,9 +114,11 @@ class Counters:
     #: Bodies that there was no room for.
     bodies_refused: int = 0
     #: Of the connections, those that were closed for others, by whose they were.
-    connections_displaced: dict[str, int] = field(default_factory=lambda: {"principal": 0, "stranger": 0})
+    connections_displaced: dict[str, int] = field(default_factory=lambda: {"principal": 0, "reader": 0, "stranger": 0})
     #: Requests that were refused for what their senders showed.
     failed_proofs: FailedProofs = field(default_factory=FailedProofs)
+    #: Of the loop that all of them run on.
+    standstills: Standstills = field(default_factory=Standstills)
     #: (route, status) -> number of answers.
     http_answers: dict[tuple[str, int], int] = field(default_factory=dict)
 

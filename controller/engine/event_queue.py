@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from quorate.controller.engine.queue_pace import QueuePace
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 
 #: Events one turn runs at most, and so has in one batch: what a batch costs on all controllers is shared by that many.
@@ -79,6 +80,10 @@ class EventQueue:
         self._is_closed = False
         self._ends_turn = False
         self.external_count = 0
+        #: Of external events: what their turns take, with what the loop does between two of them.
+        self._pace = QueuePace()
+        #: When the last turn began and how many external events it ran, where it left some; None: it left none.
+        self._last_turn: tuple[float, int] | None = None
         #: Events that were failed because they had waited too long, by name.
         self.timed_out: Counter[str] = Counter()
         #: Name of the event that runs, or that ran last, and when it began.
@@ -102,7 +107,9 @@ class EventQueue:
             Overloaded: too many external events wait already; nothing was queued.
         """
         if event.is_external and self.external_count >= self._length_max:
-            raise Overloaded(f"{self.external_count} requests are waiting, {self._length_max} is the most")
+            message = f"{self.external_count} requests are waiting, {self._length_max} is the most"
+            wait_ms = self._pace.come_again_ms(self.external_count, self._scheduler.monotonic_ms())
+            raise Overloaded(message, "event_queue", wait_ms)
         self._queue(event, self._urgent if event.is_urgent else self._events)
 
     def prepend(self, event: Event) -> None:
@@ -169,8 +176,11 @@ class EventQueue:
 
     def _turn(self) -> None:
         self._is_woken = self._ends_turn = False
-        now = self._scheduler.monotonic_ms()
+        now = begun = self._scheduler.monotonic_ms()
+        if self._last_turn is not None:
+            self._pace.note(begun - self._last_turn[0], self._last_turn[1])
         ends_at = now + TURN_MS_MAX
+        waiting = self.external_count
         try:
             for _ in range(EVENTS_PER_TURN_MAX):
                 if not len(self) or self._ends_turn or now >= ends_at:
@@ -178,6 +188,7 @@ class EventQueue:
                 now = self._run(self._next(), now)
         finally:
             # An event deals with its own failures. One that does not must not hold up the others.
+            self._last_turn = (begun, waiting - self.external_count) if self.external_count else None
             self._after_turn()
             if len(self):
                 self._wake()

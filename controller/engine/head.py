@@ -8,7 +8,7 @@ wrong head is dropping a reference; nothing is ever undone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorate.controller.engine.head_counters import COMMITS_FOLDED, HeadWatch
@@ -48,6 +48,8 @@ class Head:
         self._watch = watch
         #: Whether a pass is under way: what it was decided on holds no more, and what it comes to does not hold yet.
         self.is_passing = False
+        #: ``Decision.changed_broker`` of it.
+        self.passing_broker: int | None = None
         watch.begun()
 
     @property
@@ -60,15 +62,17 @@ class Head:
         """Whether anything that decisions can see may still be lost."""
         return bool(self._retained) or self._open.record_count > 0
 
-    def settled(self, part: Callable[[MetadataImage], object], stable: MetadataImage) -> MetadataImage | None:
-        """The image that decisions are made on, where this part of it is committed, whatever else is not.
+    def settled(self, broker_id: int, stable: MetadataImage) -> MetadataImage | None:
+        """The image that decisions are made on, where what it says of a broker is committed, whatever else is not.
 
         An image's parts are values: what nothing has changed since is the very object of the committed image,
-        ``stable``. None where it is another, and while a pass is under way.
+        ``stable``. None where it is another, and while a pass is under way that may change it.
         """
+        if self.is_passing and self.passing_broker in (None, broker_id):
+            return None
         image = self.image
-        is_settled = image is stable or part(image) is part(stable)
-        return image if is_settled and not self.is_passing else None
+        is_settled = image is stable or image.cluster.brokers.get(broker_id) is stable.cluster.brokers.get(broker_id)
+        return image if is_settled else None
 
     def fits(self, size: int) -> bool:
         """Whether a piece of this many bytes can join the open batch."""

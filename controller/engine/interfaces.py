@@ -10,6 +10,7 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.origin import ORIGIN, Origin
 from quorate.controller.decisions.precondition import PRECONDITION
+from quorate.controller.engine.marks import COMMITTED, DECIDED, MARKS, TURN, Marks
 from quorate.controller.engine.purgatory import Reply, T_contra
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown
 from quorate.snapshots.image.image import MetadataImage
@@ -124,6 +125,8 @@ class WriteRequest(Generic[T]):
     origin: Origin | None = None
     #: Somebody waits for the reply.
     is_external: bool = False
+    #: None: nobody traces the request.
+    marks: Marks | None = None
 
     @property
     def is_urgent(self) -> bool:
@@ -138,14 +141,19 @@ def asked_for(
 
     The condition is looked at where the change is decided, so between the two nothing can happen.
     """
-    precondition = PRECONDITION.get()
+    precondition, marks = PRECONDITION.get(), MARKS.get()
 
     def decide(context: WriteContext) -> Decision[T]:
+        if marks is not None:
+            marks.note(TURN)
         if precondition is not None:
             precondition(context.image)
-        return operation(context)
+        decision = operation(context)
+        if marks is not None:
+            marks.note(DECIDED)
+        return decision
 
-    return WriteRequest(name, decide, reply, applied, ORIGIN.get(), is_external=True)
+    return WriteRequest(name, decide, reply, applied, ORIGIN.get(), is_external=True, marks=marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +168,17 @@ class ControllerLimits:
 class FutureReply(Generic[T]):
     """``WriteReply`` into a future, unless whoever waited for it has gone."""
 
-    __slots__ = ("_future", "is_finding")
+    __slots__ = ("_future", "_marks", "is_finding")
 
     def __init__(self, future: asyncio.Future[T]) -> None:
         self._future = future
+        self._marks = MARKS.get()
         #: Whether it waits among the ``Findings``: what was not confirmed in time has changed nothing.
         self.is_finding = False
 
     def complete(self, result: T) -> None:
+        if self._marks is not None:
+            self._marks.note(COMMITTED)
         if not self._future.done():
             self._future.set_result(result)
 

@@ -34,8 +34,10 @@ from quorate.controller.engine.interfaces import (
     WriteRequest,
     asked_for,
 )
+from quorate.controller.engine.marks import APPENDED, Marks
 from quorate.controller.engine.mass_pass import MassPass
 from quorate.controller.engine.purgatory import Purgatory
+from quorate.controller.engine.room import require_room
 from quorate.controller.engine.stable_readers import StableReaders
 from quorate.metadata_log.batches.builder import counted
 from quorate.metadata_log.batches.runs import BatchItem
@@ -46,7 +48,6 @@ from quorate.metadata_log.errors import (
     LimitExceeded,
     NotController,
     OutcomeUnknown,
-    Overloaded,
 )
 from quorate.metadata_log.limits import BATCH_BYTES_MAX, RECORDS_PER_OPERATION_MAX
 from quorate.snapshots.errors import ReplayError
@@ -83,6 +84,7 @@ class QuorumController:
         self._state = ReplayState()
         self._applied_offset = 0
         self._head: Head | None = None
+        self._marked: list[Marks] = []  # of those of this turn's requests that are traced
         self._readers = StableReaders()
         self.confirmed_reads = ConfirmedReads(quorum, limits.queue_length_max)
         #: Called after the stable state has moved.
@@ -107,9 +109,9 @@ class QuorumController:
         """Whether this node holds a claim (its activation may still be on its way)."""
         return self._head is not None
 
-    def settled(self, part: Callable[[MetadataImage], object]) -> MetadataImage | None:
+    def settled(self, broker_id: int) -> MetadataImage | None:
         """See ``Head.settled``. None on a standby, too."""
-        return None if self._head is None else self._head.settled(part, self._state.stable)
+        return None if self._head is None else self._head.settled(broker_id, self._state.stable)
 
     @property
     def epoch(self) -> int:
@@ -151,7 +153,7 @@ class QuorumController:
         reply: FutureReply[T] = FutureReply(asyncio.get_running_loop().create_future())
         deadline = None if timeout_ms is None else self.scheduler.monotonic_ms() + timeout_ms
         request = asked_for(name, operation, reply, applied)
-        self._refuse_if_overloaded()
+        require_room(self._head, self._findings, self._limits)
         self.events.append(self._write_event(request, deadline))
         # Twice the time: one for the queue, which the event itself enforces, one for the commit.
         return await reply.outcome(name, None if timeout_ms is None else 2 * timeout_ms)
@@ -190,13 +192,6 @@ class QuorumController:
         self._findings.fail_all(closing)
         self._readers.fail_all(closing)
 
-    def _refuse_if_overloaded(self) -> None:
-        if self._head is not None and self._head.uncommitted_bytes > self._limits.uncommitted_bytes_max:
-            waiting, most = self._head.uncommitted_bytes, self._limits.uncommitted_bytes_max
-            raise Overloaded(f"{waiting} bytes wait for their commit, {most} is the most")
-        if len(self._findings) >= self._limits.queue_length_max:
-            raise Overloaded(f"{len(self._findings)} answers wait until leadership is confirmed: no more may")
-
     def _write_event(self, request: WriteRequest[T], deadline_ms: float | None) -> Event:
         reply = request.reply
 
@@ -208,6 +203,8 @@ class QuorumController:
             base_offset, refusal = head.next_offset, None
             try:
                 self._decide(head, request)
+                if request.marks is not None:
+                    self._marked.append(request.marks)
             except Exception as error:  # noqa: BLE001 - the one place where a failure of an event is classified
                 refusal = self._handle(request.name, error, partial(self._refuse, head, request))
             if self.on_decided is not None:
@@ -268,7 +265,7 @@ class QuorumController:
         def give_up(error: Exception, fail: Callable[[Exception], None]) -> None:
             self._handle(request.name, error, fail, always_resign=True)
 
-        head.is_passing = True
+        head.is_passing, head.passing_broker = True, decision.changed_broker
         is_current, fail = (lambda: self._head is head), request.reply.fail
         MassPass(request.name, slices, self.events, is_current, write, finish, give_up, fail).run()
 
@@ -297,7 +294,10 @@ class QuorumController:
         if head is None:
             return
         try:
+            marked, self._marked = self._marked, []
             self._append(head)
+            for marks in marked:
+                marks.note(APPENDED)
             self._findings.ask(self._quorum.read_barrier)
         except Exception as error:  # noqa: BLE001 - whatever it is, the head may be ahead of the log now
             reaction = classify(error)

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from quorate.controller.api import headers
 from quorate.controller.api.content import JSON
 from quorate.controller.http.answers import is_refusal, node_headers, status_headers
-from quorate.controller.http.dispatch import encode
+from quorate.controller.http.dispatch import NO_ROUTE, encode
 from quorate.controller.http.ports import Node, NodePosition
 from quorate.controller.http.routing import Route
 
@@ -47,7 +47,7 @@ class AnswerFrames:
 
     def answer(self, route: Route, request_id: str, status: int, body: bytes, media: str, retry_after_s: int) -> bytes:
         """The bytes of an answer. ``retry_after_s``: said where the status is 429."""
-        self._node.cluster.counters().note_answer((f"{route.method} {route.path}", status))
+        self._node.cluster.counters().note_answer((route.name, status))
         self._refresh()
         before, after = self._frame(status, media, retry_after_s)
         return b"%b%b%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
@@ -57,7 +57,7 @@ class AnswerFrames:
 
         Nobody knows who is told it, so it says nothing of the cluster.
         """
-        self._node.cluster.counters().note_answer(("none", status))
+        self._node.cluster.counters().note_answer((NO_ROUTE, status))
         self._refresh()
         before, after = self._frame(status, JSON, is_told_all=False)
         return b"%b%b\r\nConnection: close%b%d\r\n\r\n%b" % (before, request_id.encode("ascii"), after, len(body), body)
@@ -84,7 +84,7 @@ class AnswerFrames:
         status, body = encode(reply, media, is_bulk=route.is_bulk)
         before, after = self._frame(status, media)
         whole = b"%b%d\r\n\r\n%b" % (after, len(body), body)
-        self._ready = _Ready(reply, route, media, before, whole, (f"{route.method} {route.path}", status))
+        self._ready = _Ready(reply, route, media, before, whole, (route.name, status))
         return self._ready
 
     def _frame(

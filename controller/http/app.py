@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Final
@@ -16,14 +17,18 @@ from quorate.controller.client.connection import make_session
 from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.body_turns import BodyTurns
 from quorate.controller.connections.framework_connection import connection_of
+from quorate.controller.connections.http_counts import HttpCounts
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
+from quorate.controller.engine.marks import MARKS
 from quorate.controller.http.answers import challenge_headers, is_refusal, node_headers, status_headers
 from quorate.controller.http.callers import CALLER, STANDING, may_describe, origin_of
 from quorate.controller.http.dispatch import (
     BODIES_KEY,
-    LINE_KEY,
+    COUNTS_KEY,
+    LINES_KEY,
+    NO_ROUTE,
     NODE_KEY,
     READ_KEY,
     REQUEST_ID,
@@ -32,8 +37,9 @@ from quorate.controller.http.dispatch import (
     make_handler,
 )
 from quorate.controller.http.failures import failure_answer
-from quorate.controller.http.forward_line import ForwardLine
+from quorate.controller.http.forward_line import ForwardedKind, ForwardLine
 from quorate.controller.http.openapi import DOCUMENT_KEY, Document
+from quorate.controller.http.page.events import end_streams, streams_of
 from quorate.controller.http.pages import check_page
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
@@ -47,7 +53,7 @@ from quorate.controller.permissions.permission import Open
 from quorate.controller.permissions.standing import StandingRight
 from quorate.metadata_log.errors import ErrorCode
 
-#: What an orchestrator may ask without proving anything.
+#: What whoever comes may ask without proving anything, as the route table has it.
 _OPEN_PATHS_KEY: Final = web.AppKey("open_paths", frozenset[str])
 _WRONG_TOKENS_KEY: Final = web.AppKey("wrong_tokens", WrongTokens)
 
@@ -66,13 +72,16 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     )
     app[NODE_KEY] = node
     app[BODIES_KEY] = _bodies(node)
+    app[COUNTS_KEY] = HttpCounts()
     app[TURNS_KEY] = BodyTurns()
-    app[LINE_KEY] = ForwardLine(node.limits.forwarded_at_once, node.limits.forward_waiting_max)
+    limits = node.limits
+    app[LINES_KEY] = {kind: ForwardLine(limits.forwarded_at_once, limits.forward_waiting_max) for kind in ForwardedKind}
     app[DOCUMENT_KEY] = Document(routes)
     app[_WRONG_TOKENS_KEY] = WrongTokens(node.controller.scheduler.monotonic_ms)
     app[_OPEN_PATHS_KEY] = frozenset(route.path for route in routes if isinstance(route.permission, Open))
     app.on_response_prepare.extend((_add_headers, _note_read))
-    app.cleanup_ctx.append(_session)
+    app.cleanup_ctx.extend((_session, streams_of))
+    app.on_shutdown.append(end_streams)
     for route in routes:
         for method in (route.method, "HEAD") if route.takes_head else (route.method,):
             app.router.add_route(method, route.path, make_handler(route), expect_handler=_leave_waiting)
@@ -118,12 +127,25 @@ async def _note_read(request: web.Request, answer: web.StreamResponse) -> None:
 
 @web.middleware
 async def _name_request(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    begun = time.perf_counter()
     REQUEST_ID.set(request_id_of(request.headers.get(headers.REQUEST_ID, "")))
+    traces = request.app[NODE_KEY].traces
+    marks = None if traces is None else traces.begin(request.headers.get(headers.TRACE_PARENT, ""))
+    MARKS.set(marks)
     answer = await handler(request)
-    resource = request.match_info.route.resource
-    key = (f"{request.method} {resource.canonical}" if resource is not None else "none", answer.status)
-    request.app[NODE_KEY].cluster.counters().note_answer(key)
+    path = _path_of_route(request)
+    route = f"{request.method} {path}" if path else NO_ROUTE
+    request.app[NODE_KEY].cluster.counters().note_answer((route, answer.status))
+    request.app[COUNTS_KEY].note_answer(route, time.perf_counter() - begun)
+    if traces is not None and marks is not None:
+        traces.end(marks, route, answer.status, REQUEST_ID.get())
     return answer
+
+
+def _path_of_route(request: web.Request) -> str:
+    """As the route table has it; empty where it has none."""
+    resource = request.match_info.route.resource
+    return "" if resource is None else resource.canonical
 
 
 @web.middleware
@@ -144,6 +166,7 @@ def _failure(request: web.Request, error: Exception) -> web.Response:
     status, body, retry_after_s = failure_answer(told, request.method, request.path, REQUEST_ID.get())
     noted = error.status if isinstance(error, NoAccess) else status
     request.app[NODE_KEY].refusals.note(asked_by(request, ORIGIN.get(), REQUEST_ID.get()), error, noted)
+    request.app[COUNTS_KEY].note_failure(error)
     said = dict(status_headers(status, retry_after_s))
     answer = web.Response(status=status, body=body, content_type=JSON, headers=said)
     if isinstance(error, NoPlace | NoAccess):
@@ -180,7 +203,7 @@ def _refusal(request: web.Request, error: web.HTTPException) -> HttpRefusal:
 @web.middleware
 async def _guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
     CALLER.set(None)
-    is_open = request.path in request.app[_OPEN_PATHS_KEY]
+    is_open = _path_of_route(request) in request.app[_OPEN_PATHS_KEY]
     claims = claims_of(request)
     try:
         check_page(request.host, request.headers.get("Origin", ""), request.headers.get("Sec-Fetch-Site", ""))

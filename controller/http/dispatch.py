@@ -15,16 +15,27 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from quorate.controller.api import headers
-from quorate.controller.api.content import MSGPACK, body_media, decode_body, decode_parameters, pack, read_body
+from quorate.controller.api.content import (
+    JSON,
+    MSGPACK,
+    body_media,
+    decode_body,
+    decode_parameters,
+    is_large,
+    json_in_pieces,
+    pack,
+    read_body,
+)
 from quorate.controller.api.errors import THROTTLE_TIME_MS, HttpRefusal
 from quorate.controller.api.models import MomentParameters, Nothing, ReadParameters, ViewParameters
 from quorate.controller.connections.bodies import Bodies, HeldBody
 from quorate.controller.connections.body_turns import BodyTurns, bytes_at_once
+from quorate.controller.connections.http_counts import HttpCounts
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.decisions.precondition import PRECONDITION
 from quorate.controller.http.callers import CALLER, STANDING, origin_of, rights_here
 from quorate.controller.http.expected_facts import precondition_of
-from quorate.controller.http.forward_line import ForwardLine
+from quorate.controller.http.forward_line import ForwardedKind, ForwardLine
 from quorate.controller.http.forwarding import active_peer, forward
 from quorate.controller.http.ports import Node
 from quorate.controller.http.read_only_node import node_at
@@ -43,9 +54,13 @@ NODE_KEY: Final = web.AppKey("node", Node)
 #: Name of the request that this task answers.
 REQUEST_ID: Final = ContextVar("request_id", default="")
 SESSION_KEY: Final = web.AppKey("session", aiohttp.ClientSession)
-LINE_KEY: Final = web.AppKey("line", ForwardLine)
+LINES_KEY: Final = web.AppKey("lines", dict[ForwardedKind, ForwardLine])
 BODIES_KEY: Final = web.AppKey("bodies", Bodies)
 TURNS_KEY: Final = web.AppKey("turns", BodyTurns)
+COUNTS_KEY: Final = web.AppKey("counts", HttpCounts)
+
+#: What requests count as that are none of the table's.
+NO_ROUTE: Final = "none"
 
 #: The read that a request makes, which is written down when its answer begins.
 READ_KEY: Final = web.RequestKey("read", Route)
@@ -98,6 +113,9 @@ def make_handler(route: Route) -> _Handler:
             if not route.is_write:  # it may have waited; what is written is told
                 STANDING.get().check(partial(route.permission.check, body=model))
                 request[READ_KEY] = route
+        if not (route.is_write or route.is_bulk) and media == JSON and is_large(reply):
+            made = await Call(node, _left_ms(ends_at), rights).on_thread(partial(json_in_pieces, reply))
+            return web.Response(body=made, content_type=media)
         status, data = encode(reply, media, is_bulk=route.is_bulk)
         if status == SOME_FAILED:
             asked = asked_by(request, origin_of(caller, REQUEST_ID.get()), REQUEST_ID.get())
@@ -199,7 +217,7 @@ async def _maybe_forward(
     ends_at = asyncio.get_running_loop().time() + limit_ms / 1000
     try:
         active_peer(node, caller.hops)  # where there is none, nobody waits for a turn
-        async with request.app[LINE_KEY].place(limit_ms / 1000 * _TURN_SHARE):
+        async with request.app[LINES_KEY][ForwardedKind.of(route)].place(limit_ms / 1000 * _TURN_SHARE):
             return await forward(
                 request.app[SESSION_KEY],
                 node,

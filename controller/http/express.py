@@ -10,13 +10,13 @@ header.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pydantic import BaseModel
 
-from quorate.controller.api import headers, sockets
+from quorate.controller.api import sockets
 from quorate.controller.api.content import JSON, MSGPACK, decode_body
 from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.api.models import Nothing
@@ -25,19 +25,20 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, Handshake
 from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.body_turns import bytes_at_once
-from quorate.controller.connections.framework_connection import HEAD_END
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
+from quorate.controller.connections.head_lengths import HEAD_END
+from quorate.controller.connections.http_counts import HttpCounts
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
+from quorate.controller.engine.marks import MARKS
 from quorate.controller.http.answer_frames import AnswerFrames
 from quorate.controller.http.callers import origin_of
-from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route, timeout_of
+from quorate.controller.http.dispatch import REQUEST_ID, SOME_FAILED, encode, item_results, run_route
 from quorate.controller.http.failures import failure_answer
 from quorate.controller.http.ports import Node
-from quorate.controller.http.routing import Call, Route, Serving
-from quorate.controller.http.usual_fields import usual_fields
-from quorate.controller.identity.claims import NoAccess, RequestClaims
-from quorate.controller.identity.identity import Caller
+from quorate.controller.http.request_heads import RequestHead, RequestHeads
+from quorate.controller.http.routing import Call, Route
+from quorate.controller.identity.claims import NoAccess
 from quorate.controller.identity.other_ends import OtherEnd, other_end
 from quorate.controller.logs.refusals import refused_request
 from quorate.controller.permissions.rights import Rights
@@ -47,26 +48,6 @@ from quorate.metadata_log.peer_certificates import PeerCertificate
 
 #: Bytes of a request up to its body: above them the framework takes it, piece by piece.
 _HEAD_BYTES_MAX: Final = 4_096
-_NUMBER_DIGITS_MAX: Final = 7
-
-
-@dataclass(frozen=True, slots=True)
-class _RequestHead:
-    """All that a request says before its body."""
-
-    route: Route
-    media: str
-    timeout_ms: float
-    #: Empty where the client gave none.
-    request_id: str
-    body_bytes: int
-    caller: Caller
-    #: See ``AccessControl.owner_of_connection``.
-    owner: str | None
-    #: See ``AccessControl.owner_of_body``.
-    owner_of_body: str | None
-    #: Of the access control, when it said who that is.
-    generation: int
 
 
 class ExpressLane:
@@ -78,12 +59,14 @@ class ExpressLane:
         routes: Sequence[Route],
         framework: Callable[[], asyncio.Protocol],
         bodies: Bodies,
+        counts: HttpCounts,
         idle_s: float,
         *,
         tls: TlsContexts | None = None,
         wants_certificates: bool = False,
     ) -> None:
-        """``framework`` makes the protocol that takes over a connection. ``bodies``: those of the requests there, too.
+        """``framework`` makes the protocol that takes over a connection. ``bodies``: those of the requests there, too,
+        and so are ``counts``.
 
         ``tls``: that is spoken; None: none is.
 
@@ -96,8 +79,9 @@ class ExpressLane:
         self.wants_certificates = wants_certificates
         self.framework = framework
         self.bodies = bodies
+        self.counts = counts
         self.connections: set[ExpressConnection] = set()
-        self._routes = {f"POST {route.path} HTTP/1.1": route for route in routes if _is_usual(route)}
+        self.heads = RequestHeads(node, routes)
         self.frames = AnswerFrames(node)
         self._idle_s = idle_s
         limits = node.limits
@@ -165,41 +149,6 @@ class ExpressLane:
         """See ``gate.Server``."""
         self.node.cluster.counters().connections_displaced[whose] += 1
 
-    def read_head(self, data: bytes, end: OtherEnd) -> _RequestHead | None:
-        """The head of a request; None if it is not of the usual form, or anything about it is to be refused."""
-        line, *lines = data.decode("latin-1").split("\r\n")
-        route = self._routes.get(line)
-        if route is None:
-            return None
-        fields = usual_fields(lines)
-        if fields is None:
-            return None
-        size, media = fields.get("content-length", ""), fields.get("content-type", "")
-        if not size.isdigit() or len(size) > _NUMBER_DIGITS_MAX or media not in route.media or "host" not in fields:
-            return None
-        access = self.node.access
-        generation = access.generation
-        try:
-            caller = access.identify(RequestClaims("POST", route.path, end.address, fields, end.certificate, end.uid))
-            timeout_ms = timeout_of(route, fields.get(headers.TIMEOUT_MS.lower()), self.node)
-        except ApiError:
-            return None
-        if not caller.is_proved or caller.body_digest is not None:
-            return None  # whom the framework bounds, and what only it looks at
-        request_id = fields.get(headers.REQUEST_ID.lower(), "")
-        owners = access.owner_of_connection(caller), access.owner_of_body(caller)
-        return _RequestHead(route, media, timeout_ms, request_id, int(size), caller, *owners, generation)
-
-
-def _is_usual(route: Route) -> bool:
-    return (
-        route.method == "POST"
-        and route.serving is Serving.ACTIVE
-        and route.has_body
-        and route.parameters is Nothing
-        and not route.is_raw
-    )
-
 
 def _at_once(route: Route, node: Node, rights: Rights, model: Any) -> BaseModel | None:
     """The reply that needs no waiting; None where it does, or is none: a refusal is made where all of them are."""
@@ -227,7 +176,7 @@ class ExpressConnection(asyncio.Protocol):
         self.transport: asyncio.Transport
         #: The last head in bytes, its end included, and what it says: most clients send the same one all the time.
         self._head_data = b""
-        self._head: _RequestHead | None = None
+        self._head: RequestHead | None = None
         #: Answers bodies that follow this head and are nearly as the last one was: see ``Route.repeated``.
         self._repeated: Callable[[bytes], BaseModel | None] | None = None
         #: Answers the request that is under way.
@@ -235,6 +184,8 @@ class ExpressConnection(asyncio.Protocol):
         #: When something was asked for or answered last, by the loop's clock.
         self.used_at = lane.clock()
         self.has_asked = False
+        #: When the request came that is answered, by ``perf_counter``: the loop's clock stands still within a turn.
+        self._begun = 0.0
         #: What came before that was answered.
         self._early: list[bytes] = []
 
@@ -257,17 +208,20 @@ class ExpressConnection(asyncio.Protocol):
         # What it asked for goes on: it may have been decided already.
         self._lane.connections.discard(self)
         self._lane.gate.places.leave(self)
+        self._lane.gate.unread.end(self)
 
     def pause_writing(self) -> None:
         # A client that does not read its answers is not heard either.
         self.transport.pause_reading()
+        self._lane.gate.begin_unread(self)
 
     def resume_writing(self) -> None:
+        self._lane.gate.unread.end(self)
         if self.task is None:
             self.transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
-        opened_at, self.used_at = self.used_at, self._lane.clock()
+        opened_at, self.used_at, self._begun = self.used_at, self._lane.clock(), time.perf_counter()
         if self._lacks_certificate:
             self._lane.gate.dismiss(self.transport, NoAccess(401, NO_CERTIFICATE))
         elif self.task is not None:
@@ -315,7 +269,7 @@ class ExpressConnection(asyncio.Protocol):
         head_data, body = data[:body_at], data[body_at:]
         head = self._head if head_data == self._head_data else None
         if head is None or head.generation != lane.node.access.generation:
-            head = lane.read_head(data[:end], self._end)
+            head = lane.heads.read(data[:end], self._end)
         if head is None:
             return False
         if head is not self._head:
@@ -341,7 +295,7 @@ class ExpressConnection(asyncio.Protocol):
                 room.grow(len(body))
             except Overloaded:
                 return False
-            work = self._run(head, rights, request_id_of(head.request_id), model)
+            work = self._run(head, rights, request_id_of(head.request_id), model, self._begun)
             self.task = asyncio.get_running_loop().create_task(work)
             self.task.add_done_callback(lambda _: room.release())
             lane.gate.places.begin(self)
@@ -351,15 +305,18 @@ class ExpressConnection(asyncio.Protocol):
                 self._repeated = route.repeated(lane.node, model, body)
         return True
 
-    def _answer_at_once(self, head: _RequestHead, reply: BaseModel) -> None:
+    def _answer_at_once(self, head: RequestHead, reply: BaseModel) -> None:
         request_id = request_id_of(head.request_id)
         self.transport.write(self._lane.frames.answer_at_once(head.route, request_id, reply, head.media))
+        self._lane.counts.note_answer(head.name, time.perf_counter() - self._begun)
 
-    async def _run(self, head: _RequestHead, rights: Rights, request_id: str, model: Any) -> None:
+    async def _run(self, head: RequestHead, rights: Rights, request_id: str, model: Any, begun: float) -> None:
         REQUEST_ID.set(request_id)
         origin = origin_of(head.caller, request_id, rights.grounds)
         ORIGIN.set(origin)
         route, media, node = head.route, head.media, self._lane.node
+        marks = None if node.traces is None else node.traces.begin("")
+        MARKS.set(marks)
         retry_after_s = 0
         asked = refused_request(route.method, route.path, origin)
         try:
@@ -370,12 +327,16 @@ class ExpressConnection(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - the border: nothing of ours may leave as a stack trace
             status, data, retry_after_s = failure_answer(error, route.method, route.path, request_id)
             node.refusals.note(asked, error, status)
+            self._lane.counts.note_failure(error)
             media = JSON
         self.task = None
         self.used_at = self._lane.clock()
         self._lane.gate.places.end(self, self.used_at)
         if not self.transport.is_closing():
             self.transport.write(self._lane.frames.answer(route, request_id, status, data, media, retry_after_s))
+        self._lane.counts.note_answer(head.name, time.perf_counter() - begun)
+        if node.traces is not None and marks is not None:
+            node.traces.end(marks, head.name, status, request_id)
         if self._early:
             self._go_on()
 

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from quorate.controller.engine.counters import Histogram
+
+class Durations(Protocol):
+    """Durations that were counted by bucket."""
+
+    @property
+    def total_seconds(self) -> float:
+        """Their sum."""
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative: the upper end in seconds, and the count."""
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
@@ -35,12 +45,12 @@ def counters(name: str, text: str, label: str, values: Iterable[tuple[object, fl
     return family
 
 
-def histogram(name: str, text: str, found: Histogram) -> Metric:
+def histogram(name: str, text: str, found: Durations) -> Metric:
     """Durations."""
     return HistogramMetricFamily(f"quorate_{name}", text, buckets=found.buckets(), sum_value=found.total_seconds)
 
 
-def histograms(name: str, text: str, label: str, found: Mapping[str, Histogram]) -> Metric:
+def histograms(name: str, text: str, label: str, found: Mapping[str, Durations]) -> Metric:
     """Durations for each value of a label."""
     family = HistogramMetricFamily(f"quorate_{name}", text, labels=[label])
     for key, durations in sorted(found.items()):

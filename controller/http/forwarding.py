@@ -2,8 +2,9 @@
 
 A failure before the request can have arrived is retriable; after that a write's outcome is unknown.
 
-That a connection does not come about in time may be due to this node, which is so busy that it looks too late. As long
-as the quorum hears the active controller the connection is tried again.
+That a connection does not come about in time may be due to this node, which is so busy that it looks too late, or to
+the other one. As long as the quorum hears the active controller the connection is tried again, and in the end too much
+is waiting: whom the quorum hears is not called unreachable.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
 from quorate.controller.client.secured import refusal_by_tls, tls_options
+from quorate.controller.engine.marks import MARKS
+from quorate.controller.http.forward_line import LIMIT
 from quorate.controller.http.ports import Node, Peer
 from quorate.controller.identity.authentication import forwarded_identity
 from quorate.controller.identity.identity import Caller
@@ -84,7 +87,8 @@ async def forward(
         ends_at: by the loop's clock.
 
     Raises:
-        NotController: it could not be reached. Overloaded: there was no time left to ask.
+        NotController: it could not be reached. Overloaded: there was no time left to ask, or it took no connection,
+            and the quorum hears it.
         OutcomeUnknown: it did not answer a write. ApiError: nor a read.
     """
     sent_headers = _sent_headers(node, request, caller, request_id)
@@ -101,9 +105,7 @@ async def forward(
     except CertificateEnded as error:
         raise NotController(peer.node_id, f"controller {peer.node_id} is active and is not asked: {error}") from error
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        raise NotController(
-            peer.node_id, f"controller {peer.node_id} is active and cannot be reached: {reason_of(error)}"
-        ) from error
+        raise _not_sent(node, peer, error) from error
     except (aiohttp.ClientError, TimeoutError, _Deposed) as error:
         if (why := refusal_by_tls(error)) is not None:
             raise NotController(peer.node_id, f"controller {peer.node_id} is active and refuses TLS: {why}") from error
@@ -118,7 +120,8 @@ def _sent_headers(node: Node, request: web.Request, caller: Caller, request_id: 
         # This node has found out who asks, and the other believes it: what the client showed is for this node alone.
         named |= {headers.PRINCIPAL: caller.principal, headers.IDENTITY: forwarded_identity(caller.identity)}
         named |= {headers.PROXY: caller.proxy} if caller.proxy else {}
-    return passed_on | named
+    marks = MARKS.get()
+    return passed_on | named | ({} if marks is None else {headers.TRACE_PARENT: marks.sent_as})
 
 
 async def _ask(
@@ -132,7 +135,8 @@ async def _ask(
 ) -> web.Response:
     left_s = ends_at - asyncio.get_running_loop().time()
     if left_s <= 0:
-        raise Overloaded(f"this standby was too busy to pass the request on to controller {peer.node_id} in time")
+        message = f"this standby was too busy to pass the request on to controller {peer.node_id} in time"
+        raise Overloaded(message, LIMIT)
     async with session.request(
         request.method,
         f"{peer.url}{request.path_qs}",
@@ -161,6 +165,16 @@ def _is_heard(node: Node, peer: Peer) -> bool:
     """Whether the quorum's connection to a controller stands."""
     voter = node.cluster.quorum().voters.get(peer.node_id)
     return voter is not None and voter.is_connected
+
+
+def _not_sent(node: Node, peer: Peer, error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError) -> ApiError:
+    """A connection that is refused is so by a host on which nobody listens; one that takes long may be in a queue."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError) and _is_heard(node, peer):
+        seconds = f"{_CONNECTS_MAX * CONNECT_SECONDS:g} s"
+        message = f"controller {peer.node_id} is active and took no connection for {seconds}: it is busy"
+        return Overloaded(message, LIMIT)
+    why = reason_of(error)
+    return NotController(peer.node_id, f"controller {peer.node_id} is active and cannot be reached: {why}")
 
 
 def _no_answer(peer: Peer, error: Exception, *, is_write: bool) -> ApiError:

@@ -12,6 +12,7 @@ from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.event_queue import EventQueue, Scheduler
 from quorate.controller.engine.head_counters import HeadWatch
+from quorate.controller.engine.marks import Marks
 from quorate.controller.engine.purgatory import Reply
 from quorate.controller.feed.feed import MetadataFeed
 from quorate.controller.logs.audit_reading import AuditReading
@@ -25,10 +26,9 @@ from quorate.controller.reads.broker_reports import BrokerReports
 from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
-from quorate.controller.reads.past import Checkpoints, PastImages
+from quorate.controller.reads.past import Checkpoints, PastReads
 from quorate.controller.reads.read_turns import ReadTurns
 from quorate.controller.reads.replica_additions import ReplicaAdditions
-from quorate.controller.reads.state_counts import CountedStates
 from quorate.snapshots.image.image import MetadataImage
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class QuorumView:
     voted_id: int | None
     #: Epoch of the log's last batch.
     log_end_epoch: int
-    #: How often the quorum was founded anew (``quorate recover``), as a number that grows; 0: never.
+    #: How often the quorum was rebuilt (``quorate recover``), as a number that grows; 0: never.
     generation: int = 0
     #: Whether a log tells it, and not a node that runs: then leader, epoch and ``high_watermark`` are all it knows.
     is_past: bool = False
@@ -185,11 +185,21 @@ class NodeLimits:
     connections_per_second_max: int
     quota_burst_seconds: int
     head_timeout_ms: int
-    #: Requests that a standby passes on at once, each on a connection of its own: a busy active controller answers
-    #: some thousand a second, and takes so many connections at any time.
+    #: Requests of one kind that a standby passes on at once, each on a connection of its own: a busy active controller
+    #: answers some thousand a second, and takes so many connections at any time.
     forwarded_at_once: int = 64
-    #: Requests that wait until they are passed on, each with its body.
+    #: Requests of one kind that wait until they are passed on, each with its body.
     forward_waiting_max: int = 4_096
+
+
+class RequestTraces(Protocol):
+    """``controller.process.tracing.otel``."""
+
+    def begin(self, parent: str) -> Marks:
+        """A request has come. ``parent``: the `traceparent` that it brought; empty: none."""
+
+    def end(self, marks: Marks, route: str, status: int, request_id: str) -> None:
+        """It was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +215,7 @@ class Node:
     feed: MetadataFeed
     checkpoints: Checkpoints
     checkpoint_taking: CheckpointTaking
-    past: PastImages
+    past: PastReads
     counts: CountedImages
     search: PartitionSearch
     broker_reports: BrokerReports
@@ -215,7 +225,6 @@ class Node:
     config: ControllerConfig
     absences: BrokerAbsences
     additions: ReplicaAdditions
-    states: CountedStates = field(default_factory=CountedStates)
     turns: AnswerTurns = field(default_factory=AnswerTurns)
     read_turns: ReadTurns = field(default_factory=ReadTurns)
     audit: AuditReading = field(default_factory=AuditReading)
@@ -225,6 +234,8 @@ class Node:
     access: AccessControl = field(default_factory=lambda: AccessControl.by_secret(None))
     #: With which it asks its peers over TLS.
     tls: TlsContexts | None = None
+    #: None: requests are not traced.
+    traces: RequestTraces | None = None
 
     @property
     def node_id(self) -> int:

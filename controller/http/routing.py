@@ -98,6 +98,11 @@ class Route:
     takes_head: bool = False
 
     @property
+    def name(self) -> str:
+        """As it is counted: method and path, with the names of parameters in braces."""
+        return f"{self.method} {self.path}"
+
+    @property
     def is_write(self) -> bool:
         """Whether the state may change: a failure on the way may then be an unknown outcome."""
         return self.serving is Serving.ACTIVE
@@ -210,13 +215,16 @@ def raw_route(
     tag: str,
     permission: Permission,
     parameters: type[P],
-    media: str,
+    media: str | tuple[str, ...],
     reply: type[BaseModel] | None = None,
     headers: Sequence[tuple[str, str]] = (),
     errors: Sequence[int] = (),
     takes_head: bool = False,
 ) -> Route:
-    """A `GET` whose handler makes the answer itself; it is served by the node that is asked."""
+    """A `GET` whose handler makes the answer itself; it is served by the node that is asked.
+
+    ``media``: content type of the answer, or those that it may have.
+    """
     return Route(
         method="GET",
         path=path,
@@ -227,7 +235,7 @@ def raw_route(
         body=Nothing,
         reply=reply,
         handler=handler,
-        media=(media,),
+        media=(media,) if isinstance(media, str) else media,
         is_bulk=False,
         errors=tuple(errors),
         is_raw=True,

@@ -15,7 +15,7 @@ from quorate.controller.connections.framework_connection import mark_answering
 from quorate.controller.connections.framework_handler import FrameworkHandler
 from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.http.app import make_app
-from quorate.controller.http.dispatch import BODIES_KEY
+from quorate.controller.http.dispatch import BODIES_KEY, COUNTS_KEY
 from quorate.controller.http.express import ExpressLane
 from quorate.controller.http.ports import Node
 from quorate.controller.http.routes.table import ROUTES
@@ -92,8 +92,10 @@ class HttpServer:
         await runner.setup()
         server = runner.server
         assert server is not None
-        framework, bodies = partial(FrameworkHandler, server, idle_s), app[BODIES_KEY]
-        lane = ExpressLane(node, routes, framework, bodies, idle_s, tls=tls, wants_certificates=wants_certificates)
+        framework, bodies, counts = partial(FrameworkHandler, server, idle_s), app[BODIES_KEY], app[COUNTS_KEY]
+        lane = ExpressLane(
+            node, routes, framework, bodies, counts, idle_s, tls=tls, wants_certificates=wants_certificates
+        )
         at_path = None
         try:
             at_path = None if local is None else await _LocalListener.open(lane, local)

@@ -35,9 +35,8 @@ class LoginFailures:
         """
         if self.is_over(address):
             wait_s = FORGOTTEN_MS / 1000
-            raise Overloaded(
-                f"{FAILURES_MAX} logins from {address} failed one after the other: one more each {wait_s:g} s"
-            )
+            message = f"{FAILURES_MAX} logins from {address} failed one after the other: one more each {wait_s:g} s"
+            raise Overloaded(message, "failed_logins")
 
     def is_over(self, address: str) -> bool:
         """Whether too many failed from there."""

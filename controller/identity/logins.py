@@ -178,9 +178,11 @@ class Logins:
                 del self._finished_of[whose]
         within = f"within {EXCHANGE_MS // 1000} s: wait"
         if self._finished_of[principal] >= FINISHED_OF_ONE_MAX:
-            raise Overloaded(f"{principal} has logged in {FINISHED_OF_ONE_MAX} times {within}, and use the tokens")
+            raise Overloaded(
+                f"{principal} has logged in {FINISHED_OF_ONE_MAX} times {within}, and use the tokens", "logins"
+            )
         if len(self._finished) >= FINISHED_MAX:
-            raise Overloaded(f"{FINISHED_MAX} have logged in {within}")
+            raise Overloaded(f"{FINISHED_MAX} have logged in {within}", "logins")
         self._finished[mac] = ends_ms, principal
         self._finished_of[principal] += 1
 

@@ -43,11 +43,13 @@ class ConnectionRates:
         rate = self._rates.get(address, self._rates.get(None)) if self._rates else None
         bucket = None if rate is None else self._bucket(address, rate, now_ms)
         if rate is not None and bucket is not None and bucket.tokens(rate, rate * self._burst_seconds, now_ms) < 0:
-            raise Overloaded(f"{CONNECTION_RATE} is {rate:g} connections a second from {address}: keep those you have")
+            message = f"{CONNECTION_RATE} is {rate:g} connections a second from {address}: keep those you have"
+            raise Overloaded(message, CONNECTION_RATE)
         most = self._per_second_max
         if most:
             if self._all.tokens(most, most * self._burst_seconds, now_ms) < 0:
-                raise Overloaded(f"http.connections_per_second_max is {most} connections a second: try again")
+                message = f"http.connections_per_second_max is {most} connections a second: try again"
+                raise Overloaded(message, "connections_per_second_max")
             self._all.spend(1)
         if bucket is not None:
             bucket.spend(1)

@@ -30,6 +30,20 @@ _REFUSED: Final = 1
 #: Columns: a table row is never broken, whatever the output goes to.
 _WIDTH: Final = 160
 
+_Seconds = Annotated[
+    float | None,
+    typer.Option(
+        min=1, help="How long a run takes: stopped-follower (20), heartbeats (10), a part of ten-million (60)"
+    ),
+]
+_Partitions = Annotated[
+    int | None,
+    typer.Option(min=1, max=20_000_000, help="Of ten-million and large-image; default: 10,000,000 x --scale."),
+]
+_Profile = Annotated[
+    Path | None, typer.Option(help="Directory for profiles of the measured processes; they are slower then.")
+]
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
@@ -49,12 +63,9 @@ def bench(
     scale: Annotated[
         float, typer.Option(min=0.0001, max=1.0, help="Factor on amounts of data and work; the targets are about 1.")
     ] = 1.0,
-    seconds: Annotated[
-        float | None, typer.Option(min=1, help="How long a run takes: stopped-follower (default: 20), heartbeats (10).")
-    ] = None,
-    profile: Annotated[
-        Path | None, typer.Option(help="Directory for profiles of the measured processes; they are slower then.")
-    ] = None,
+    seconds: _Seconds = None,
+    partitions: _Partitions = None,
+    profile: _Profile = None,
     tls: Annotated[bool, typer.Option("--tls", help="Compare: with TLS on all ports, and without.")] = False,
     acls: Annotated[bool, typer.Option("--acls", help="Compare: with ACLs that decide, and without.")] = False,
     quotas: Annotated[bool, typer.Option("--quotas", help="Compare: with client quotas too, and without.")] = False,
@@ -77,7 +88,7 @@ def bench(
         if not as_json:
             print_machine(console, machine)
         for benchmark in chosen:
-            outcome = _measured(benchmark, Workspace(own, runs, scale, profile, seconds), asked)
+            outcome = _measured(benchmark, Workspace(own, runs, scale, profile, seconds, partitions), asked)
             outcomes.append((benchmark, outcome))
             if not as_json:
                 print_outcome(console, benchmark.name, benchmark.what, outcome)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
-from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClient
 from quorate.controller.identity.bearer_tokens import BROKER_TYPE, token_line
 from quorate.controller.protocol.acls import AclCreation, AclOperation, CreateAclsRequest
 from quorate.controller.protocol.quotas import (
@@ -51,10 +51,12 @@ class ShownProof:
     #: Sent as ``Authorization: Bearer``; None: nothing is.
     bearer: bytes | None = None
 
-    def client(self, url: str) -> ControllerClient:
+    def client(self, url: str, timeout_ms: float = DEFAULT_TIMEOUT_MS) -> ControllerClient:
         """A client that shows it."""
-        tls = self.tls
-        return ControllerClient([url], shared_secret=self.bearer, tls=None if tls is None else lambda: tls)
+        tls, secret = self.tls, self.bearer
+        return ControllerClient(
+            [url], timeout_ms=timeout_ms, shared_secret=secret, tls=None if tls is None else lambda: tls
+        )
 
 
 class Askers:

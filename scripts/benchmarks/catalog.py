@@ -16,6 +16,7 @@ from quorate.scripts.benchmarks.nodes import (
     rejoin,
     restart,
     stopped_follower,
+    ten_million,
     write_events,
 )
 from quorate.scripts.benchmarks.protection import Safeguard
@@ -29,8 +30,10 @@ from quorate.scripts.benchmarks.requests import (
     decisions,
     fencing,
     heartbeats,
+    large_image,
     moves,
     no_ops,
+    overload,
     search,
     single_create,
 )
@@ -68,12 +71,15 @@ BENCHMARKS: Final = (
     Benchmark("balance", "leaderships given back among 1,000,000 partitions, in one process", balance.run),
     Benchmark("search", "first pages of partitions that fit a filter, among 1,000,000", search.run),
     Benchmark("answers", "what may be stopped among 1,000,000 partitions, in one process", answers.run),
+    Benchmark("large-image", "answers about 10,000,000 partitions, and the loop meanwhile", large_image.run),
     Benchmark("moves", "plans of where the replicas of 1,000,000 partitions go, in one process", moves.run),
     Benchmark("digest-watch", "nodes that compare their states, 1,000,000 partitions", digest_watch.run),
     Benchmark("audit", "writing down who asked, in one process", audit.run, frozenset({Safeguard.ACLS})),
     Benchmark("authorizer", "decisions by 100,000 ACLs, and one ACL more, in one process", authorizer.run),
     Benchmark("heartbeats", "2,000 brokers that are there, every 2 s", heartbeats.run, _REQUESTS),
     Benchmark("no-ops", "requests that write nothing, and are confirmed by a majority", no_ops.run),
+    Benchmark("ten-million", "the life of a cluster of 10,000,000 partitions", ten_million.run),
+    Benchmark("overload", "thousands of writes at once, on the active controller and on a standby", overload.run),
     Benchmark("stopped-follower", "what a leader keeps for a follower that is stopped", stopped_follower.run),
     Benchmark(
         "single-create", "topics created one by one over HTTP, one and 64 in flight", single_create.run, _CHANGES

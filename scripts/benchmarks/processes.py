@@ -29,7 +29,6 @@ _LOOK_MS: Final = 2_000.0
 _CONTROLLERS: Final = 3
 #: The kernel's CPUCLOCK_SCHED.
 _SCHEDULER_CLOCK: Final = 2
-_PORTS: Final = 2 * _CONTROLLERS + 1
 #: Brokers that nobody plays say nothing, and are to stay in the ISRs.
 _PATIENT: Final = {"REPLICAS__LAG_TIME_MAX_MS": "86400000"}
 
@@ -46,19 +45,19 @@ class MeasuredCluster(LocalCluster):
 async def running_cluster(
     workspace: Workspace,
     partition_count: int,
-    broker_ids: tuple[int, ...] = (),
+    played: Sequence[tuple[int, ...]] = (),
     options: LocalOptions | None = None,
     asking_ids: Sequence[int] = (),
 ) -> AsyncIterator[MeasuredCluster]:
-    """Three controllers over the metadata of twelve live brokers, and one process that plays some of the brokers.
+    """Three controllers over the metadata of twelve live brokers, and processes that play some of the brokers.
 
-    The other brokers never speak, and their sessions never begin: they stay as they are. All processes are killed
-    and the directory is removed afterwards. It is protected as the workspace says; ``asking_ids``: of brokers that ask
-    it besides.
+    ``played``: by process the brokers that it plays. The others never speak, and their sessions never begin: they stay
+    as they are. All processes are killed and the directory is removed afterwards. It is protected as the workspace
+    says; ``asking_ids``: of brokers that ask it besides.
     """
     protection = workspace.protection
     with temporary_directory(workspace.directory) as directory:
-        plan = _make(directory, partition_count, broker_ids, is_secured=Safeguard.TLS in protection)
+        plan = _make(directory, partition_count, played, is_secured=Safeguard.TLS in protection)
         options = options or LocalOptions()
         options = replace(options, broker={**_PATIENT, **options.broker})
         askers = Askers(directory / "cluster", plan, protection, asking_ids)
@@ -72,14 +71,12 @@ async def running_cluster(
             await stop_now(cluster)
 
 
-def _make(directory: Path, partition_count: int, broker_ids: tuple[int, ...], *, is_secured: bool) -> ClusterPlan:
+def _make(directory: Path, partition_count: int, played: Sequence[tuple[int, ...]], *, is_secured: bool) -> ClusterPlan:
     source = write_checkpoint(directory, large_image(partition_count))
-    ports = Ports.of(free_ports(_PORTS))
+    ports = Ports.of(free_ports(2 * _CONTROLLERS + len(played)))
     plan = make_twin(directory / "cluster", source, ports, brokers="none", is_secured=is_secured)
-    if not broker_ids:
-        return plan
-    played = PlannedBrokers(ids=broker_ids, http_port=ports.take(), is_twin=True)
-    return plan.model_copy(update={"brokers": (played,)})
+    processes = tuple(PlannedBrokers(ids=ids, http_port=ports.take(), is_twin=True) for ids in played)
+    return plan.model_copy(update={"brokers": processes})
 
 
 async def stop_now(cluster: LocalCluster) -> None:
@@ -123,10 +120,10 @@ class Watch:
         except (NotSent, NoAnswer, ApiError):
             return None
 
-    async def active(self, among: tuple[int, ...] | None = None) -> int:
+    async def active(self, among: tuple[int, ...] | None = None, deadline_s: float = _READY_S) -> int:
         """The active controller, once all of ``among`` (default: all) agree on it and are level with it."""
         ids = among or tuple(self.connections)
-        async with asyncio.timeout(_READY_S):
+        async with asyncio.timeout(deadline_s):
             while True:
                 views = [await self.quorum(node_id) for node_id in ids]
                 leaders = {None if view is None else view.active_id for view in views}

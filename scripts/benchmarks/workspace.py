@@ -30,6 +30,8 @@ class Workspace:
     profile_directory: Path | None = None
     #: How long a run takes that could take any time; None: as long as the benchmark says.
     seconds: float | None = None
+    #: Of a cluster that is filled; None: as the scale says.
+    partitions: int | None = None
     #: Of the cluster that is measured.
     protection: Protection = NOTHING
 

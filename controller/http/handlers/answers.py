@@ -8,6 +8,7 @@ from functools import partial
 from quorate.controller.answers import can_stop, explain_controller, quorum_margin
 from quorate.controller.answers.election_costs import elections_of
 from quorate.controller.answers.subjects import AskedPartitions, Moments, explain_subject
+from quorate.controller.answers.timeline import STRETCH_BYTES_MAX, TimelineNode, told_timeline
 from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answers.answer_models import (
     CanStopParameters,
@@ -20,6 +21,7 @@ from quorate.controller.api.answers.explain_models import ExplainParameters, Exp
 from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
 from quorate.controller.api.answers.status_models import StatusParameters
 from quorate.controller.api.answers.stop_models import CanStopReason, QuorumMargin
+from quorate.controller.api.answers.timeline_models import TimelineParameters, TimelineReply
 from quorate.controller.api.models import Nothing, PastViewParameters, ReadParameters
 from quorate.controller.api.resources import QuorumReply
 from quorate.controller.decisions.controller_config import ControllerConfig
@@ -134,3 +136,13 @@ def _of_partitions(
     image: MetadataImage, config: ControllerConfig, subject: AskedPartitions, limit: int, moments: Moments, check: Check
 ) -> ExplainReply:
     return explain_subject(image, config, subject, limit, moments, check)
+
+
+async def what_happened(call: Call, parameters: TimelineParameters, body: Nothing) -> TimelineReply:
+    node, before = call.node, parameters.before
+    stretch = await node.past.stretch_before(before, STRETCH_BYTES_MAX)
+    quorum = node.cluster.quorum()
+    now_ms = None if quorum.is_past else int(node.cluster.wall_ms())
+    about = TimelineNode(node.cluster_id, node.config, now_ms, quorum.is_past or quorum.leader_id is not None)
+    work = partial(told_timeline, stretch, about, before, parameters.limit)
+    return await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)

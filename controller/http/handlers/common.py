@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 from quorate.controller.answers.explain import explain
+from quorate.controller.answers.scope import Scope
 from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.api.answers.status_models import Protection, StatusParameters, StatusReply
 from quorate.controller.api.columns import (
@@ -28,7 +29,6 @@ from quorate.controller.api.resources import (
     ClusterReply,
     DigestReply,
     QuorumReply,
-    StatesReply,
 )
 from quorate.controller.http.handlers.views import (
     broker_replies,
@@ -49,7 +49,7 @@ from quorate.controller.protocol import (
     UnregisterBrokerResponse,
 )
 from quorate.controller.reads.answer_turns import Check
-from quorate.controller.reads.partition_counts import Counted
+from quorate.controller.reads.image_counts import Counted
 from quorate.controller.reads.verdict import judge
 from quorate.controller.topics.reassignments import list_partition_reassignments
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
@@ -88,17 +88,16 @@ def unprotected_by(node: Node) -> list[Protection]:
 async def get_status(call: Call, parameters: StatusParameters, body: Nothing) -> StatusReply:
     node = call.node
     image = node.controller.stable
-    status = status_reply(node, await node.counts.count(image), await node.states.count(image))
+    status = status_reply(node, image, await node.counts.count(image))
     if parameters.explain and any(reason.partitions for reason in status.reasons):
         return status.model_copy(update={"explanation": await _explanation_in_time(call, image)})
     return status
 
 
-def status_reply(node: Node, counted: Counted, states: StatesReply) -> StatusReply:
+def status_reply(node: Node, image: MetadataImage, counted: Counted) -> StatusReply:
     """The cluster as the node sees it, with what was counted in its state."""
-    image = node.controller.stable
     quorum = observe_quorum(node)
-    brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark)
+    brokers = broker_replies(image, node.broker_reports.sessions(quorum.epoch), quorum.high_watermark, counted)
     verdict, reasons = judge(quorum, brokers, counted.counts, node.cluster.faults(), counted.unregistered)
     return StatusReply(
         verdict=verdict,
@@ -109,7 +108,7 @@ def status_reply(node: Node, counted: Counted, states: StatesReply) -> StatusRep
         topics=len(image.topics),
         partitions=counted.counts,
         offline_partitions=counted.offline,
-        states=states,
+        states=counted.states,
         elections=elections_reply(node.controller.head_watch.counts),
         unsupported=unsupported_entities(image, node.access),
         unprotected_by=[] if quorum.is_past else unprotected_by(node),
@@ -125,7 +124,7 @@ async def _explanation_in_time(call: Call, image: MetadataImage) -> ExplainReply
     absent_ms = await node.absences.at(image.provenance.end_offset)
 
     def work(check: Check) -> ExplainReply:
-        return explain(image, node.config, image.partitions.all_rows(), 0, absent_ms, check)
+        return explain(Scope.of_all(image), node.config, 0, absent_ms, check)
 
     try:
         async with asyncio.timeout(limit_ms / 1000):
@@ -167,17 +166,20 @@ async def get_digest(call: Call, parameters: DigestParameters, body: Nothing) ->
 
 async def list_brokers(call: Call, parameters: PastViewParameters, body: Nothing) -> BrokersReply:
     node = call.node
+    image = node.controller.stable
+    counted = await node.counts.count(image)
     view = node.cluster.quorum()
-    return BrokersReply(
-        brokers=broker_replies(node.controller.stable, node.broker_reports.sessions(view.epoch), view.high_watermark)
-    )
+    sessions = node.broker_reports.sessions(view.epoch)
+    return BrokersReply(brokers=broker_replies(image, sessions, view.high_watermark, counted))
 
 
 async def get_broker(call: Call, parameters: BrokerViewParameters, body: Nothing) -> BrokerReply:
     node = call.node
+    image = node.controller.stable
+    counted = await node.counts.count(image)
     view = node.cluster.quorum()
     sessions = node.broker_reports.sessions(view.epoch)
-    return broker_reply(node.controller.stable, sessions, view.high_watermark, parameters.broker_id)
+    return broker_reply(image, sessions, view.high_watermark, counted, parameters.broker_id)
 
 
 async def unregister_broker(call: Call, parameters: BrokerParameters, body: Nothing) -> UnregisterBrokerResponse:

@@ -19,18 +19,23 @@ from prometheus_client import CollectorRegistry, PlatformCollector, ProcessColle
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from quorate.controller.api.answers.status_models import Protection
+from quorate.controller.api.answers.status_models import Protection, Verdict
 from quorate.controller.api.resources import PartitionCounts
 from quorate.controller.configs.features import SUPPORTED
+from quorate.controller.connections.http_counts import HttpCounts
+from quorate.controller.connections.server_metrics import build_info, http_metrics
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.head_counters import HeadCounts
-from quorate.controller.http.families import counter, counters, gauge, gauges, histograms
+from quorate.controller.http.families import counter, counters, gauge, gauges, histogram, histograms
 from quorate.controller.http.handlers.common import unprotected_by
 from quorate.controller.http.handlers.feed_metrics import FeedScrape, feed_metrics, scrape_feed
 from quorate.controller.http.handlers.raft_metrics import raft_metrics
-from quorate.controller.http.ports import Node, QuorumView
+from quorate.controller.http.handlers.views import broker_replies, quorum_reply
+from quorate.controller.http.ports import Node, Peer, QuorumView
 from quorate.controller.partitions.replica_deletions import DeletionCounts
-from quorate.metadata_log.release import release
+from quorate.controller.reads.broker_reports import BrokerReport
+from quorate.controller.reads.image_counts import Counted
+from quorate.controller.reads.verdict import judge
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.cluster import BrokerRegistration
 
@@ -70,7 +75,7 @@ class Scrape:
     loop_busy_seconds: float
     digest_seconds: float
     image: MetadataImage
-    partitions: PartitionCounts
+    counted: Counted
     quorum: QuorumView
     counters: Counters
     deletions: DeletionCounts
@@ -82,7 +87,13 @@ class Scrape:
     audit_lines_dropped: int
     unprotected_by: Sequence[Protection]
     #: Broker id -> seconds since its last heartbeat; empty but on the active controller.
-    silences: Sequence[tuple[int, float]] = ()
+    silences: Sequence[tuple[int, float]]
+    #: What brokers said of themselves, by id.
+    reports: Mapping[int, BrokerReport]
+    peers: Mapping[int, Peer]
+    #: This node's own, a sentence each.
+    faults: Sequence[str]
+    http: HttpCounts
 
 
 class ScrapeCollector(Collector):
@@ -94,9 +105,10 @@ class ScrapeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
         scrape = self._scrape
-        yield gauges("build_info", "1, of the release that runs.", "version", [(release(), 1.0)])
+        yield build_info()
+        yield from _judged(scrape)
         yield from _controller(scrape)
-        yield from _image(scrape.image, scrape.partitions)
+        yield from _image(scrape.image, scrape.counted.counts)
         yield from _features(scrape.image)
         yield gauges(
             "time_since_last_heartbeat_received_seconds",
@@ -118,6 +130,7 @@ class ScrapeCollector(Collector):
         without = [(one, float(one in scrape.unprotected_by)) for one in get_args(Protection)]
         yield gauges("unprotected", text, "by", without)
         yield from _counted(scrape.counters)
+        yield from http_metrics("quorate_", scrape.http)
         yield from _events(scrape)
         yield from _elections(scrape.head)
         yield from raft_metrics(scrape.quorum, scrape.node_id, scrape.counters, scrape.head)
@@ -126,8 +139,22 @@ class ScrapeCollector(Collector):
             "poll-idle-ratio-avg is 1 minus the rate of this: processor time of the thread that does all of the work.",
             scrape.loop_busy_seconds,
         )
+        text = "From 5 ms on: how long the thread that does all of the work served nobody, by cause."
+        yield histograms("loop_standstill_seconds", text, "cause", scrape.counters.standstills.by_cause)
         yield counter("digest_seconds", "Processor time that digests of the state took.", scrape.digest_seconds)
         yield from feed_metrics(scrape.feed)
+
+
+def _judged(scrape: Scrape) -> Iterator[Metric]:
+    """Made here, on the scrape's thread: with two thousand brokers it takes some milliseconds."""
+    view = scrape.quorum
+    quorum = quorum_reply(scrape.image, scrape.node_id, view, scrape.peers, scrape.applied_offset)
+    counted = scrape.counted
+    brokers = broker_replies(scrape.image, scrape.reports, view.high_watermark, counted)
+    verdict, _ = judge(quorum, brokers, counted.counts, scrape.faults, counted.unregistered)
+    text = "1 for the verdict of status, as this node sees the cluster."
+    yield gauges("cluster_verdict", text, "verdict", [(one, one == verdict) for one in get_args(Verdict)])
+    yield gauge("faults", "Faults of this node that have not stopped it; status names them.", len(scrape.faults))
 
 
 def _controller(scrape: Scrape) -> Iterator[Metric]:
@@ -269,13 +296,16 @@ def _counted(counted: Counters) -> Iterator[Metric]:
     yield gauge("latest_snapshot_generated_age_seconds", text, counted.latest_checkpoint_age_seconds)
     text = "Until this node's certificate ends, negative when it has; +Inf: it has none."
     yield gauge("certificate_expiry_seconds", text, counted.certificate_expiry_seconds)
+    text = "Until what was written to a file of the node's directory was durable."
+    yield histogram("disk_sync_seconds", text, counted.disk_syncs)
+    yield gauge("disk_free_bytes", "Room for this process on the disk of its directory.", counted.disk_free_bytes)
     text = "Keys by which tokens of the issuer at access.jwt.jwks_url are known."
     yield gauge("issuer_keys", text, counted.issuer_keys)
     answers = CounterMetricFamily("quorate_http_answers", "Answers by route and status.", labels=["route", "status"])
     for (route, status), count in sorted(counted.http_answers.items()):
         answers.add_metric([route, str(status)], count)
     yield answers
-    text = "Connections closed for others that asked: strangers', and those of principals that had too many."
+    text = "Connections closed for others: strangers', those of principals with too many, and who took no answers."
     yield counters("http_connections_displaced", text, "whose", sorted(counted.connections_displaced.items()))
     text = "Requests refused for what their senders showed, or did not."
     yield counters("authentication_failures", text, "shown", sorted(counted.failed_proofs.counts.items()))
@@ -314,11 +344,12 @@ def _elections(head: HeadCounts) -> Iterator[Metric]:
     yield counter("election_from_eligible_leader_replicas", text, head.elections_from_eligible)
 
 
-async def take_scrape(node: Node) -> Scrape:
+async def take_scrape(node: Node, http: HttpCounts) -> Scrape:
     """Read everything; the partitions are counted on another thread."""
     image = node.controller.stable
     counted = await node.counts.count(image)
     feed = await scrape_feed(node.feed)
+    quorum = node.cluster.quorum()
     return Scrape(
         node_id=node.node_id,
         is_active=node.controller.is_active,
@@ -330,8 +361,8 @@ async def take_scrape(node: Node) -> Scrape:
         loop_busy_seconds=time.thread_time(),
         digest_seconds=node.digests.spent_seconds,
         image=image,
-        partitions=counted.counts,
-        quorum=node.cluster.quorum(),
+        counted=counted,
+        quorum=quorum,
         counters=copy.deepcopy(node.cluster.refreshed_counters()),
         deletions=node.operations.count_topic_deletions(),
         head=copy.deepcopy(node.controller.head_watch.counts),
@@ -341,6 +372,10 @@ async def take_scrape(node: Node) -> Scrape:
         audit_lines_dropped=node.audit.dropped,
         unprotected_by=unprotected_by(node),
         silences=_silences(node),
+        reports=node.broker_reports.sessions(quorum.epoch),
+        peers=node.peers,
+        faults=node.cluster.faults(),
+        http=http.copy(),
     )
 
 
@@ -351,9 +386,9 @@ def _silences(node: Node) -> list[tuple[int, float]]:
     return sorted((broker_id, session.last_heartbeat_ms_ago / 1000) for broker_id, session in sessions.items())
 
 
-async def render_metrics(node: Node) -> bytes:
+async def render_metrics(node: Node, http: HttpCounts) -> bytes:
     """One scrape, in Prometheus' text form. With two thousand sessions the text takes long: it is made on a thread."""
-    return await asyncio.to_thread(_text, await take_scrape(node))
+    return await asyncio.to_thread(_text, await take_scrape(node, http))
 
 
 def _text(scrape: Scrape) -> bytes:

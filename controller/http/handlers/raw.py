@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -18,11 +19,11 @@ from quorate.controller.feed.feed import FeedChunk
 from quorate.controller.feed.sending import ChunkSender, chunk_headers
 from quorate.controller.feed.sessions import Reader
 from quorate.controller.http.callers import STANDING, rights_here
-from quorate.controller.http.dispatch import REQUEST_ID
+from quorate.controller.http.dispatch import COUNTS_KEY, REQUEST_ID
 from quorate.controller.http.ports import Node
 from quorate.controller.identity.other_ends import address_of
 from quorate.controller.logs.refusals import asked_by
-from quorate.controller.permissions.permission import OnCluster
+from quorate.controller.permissions.permission import OnCluster, Permission
 from quorate.controller.permissions.rights import Rights
 from quorate.metadata_log.checkpoints.checkpoint_files import BOOTSTRAP_ID, CheckpointId, CheckpointInfo
 from quorate.metadata_log.checkpoints.checkpoints import PositionOutOfRange, UnknownCheckpoint
@@ -87,7 +88,7 @@ async def _stream(
         is_reading = await sender.send(answer, first)
         while is_reading:
             chunk = await anext(chunks, None)
-            if chunk is None or not _still_stands(node, request):
+            if chunk is None or not still_stands(node, request, WHOLE_LOG):
                 await answer.write_eof()
                 break
             is_reading = await sender.send(answer, chunk)
@@ -100,12 +101,12 @@ def _is_leaving(request: web.Request) -> bool:
     return connection is not None and connection.is_leaving
 
 
-def _still_stands(node: Node, request: web.Request) -> bool:
-    """Whether a stream may go on. Its follower is told why not when it asks again; here it is written down."""
+def still_stands(node: Node, request: web.Request, permission: Permission) -> bool:
+    """Whether a stream may go on. Its reader is told why not when it asks again; here it is written down."""
     if _is_leaving(request):
         return False
     try:
-        STANDING.get().check(_need_log)
+        STANDING.get().check(partial(permission.check, body=None))
     except ApiError as error:
         request_id = REQUEST_ID.get()
         node.refusals.note(asked_by(request, ORIGIN.get(), request_id), error, status_of(error))
@@ -163,6 +164,6 @@ async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> 
     # Imported by the first scrape: many processes are never scraped, and none while it starts.
     from quorate.controller.http.handlers.metrics import render_metrics
 
-    answer = web.Response(body=await render_metrics(node))
+    answer = web.Response(body=await render_metrics(node, request.app[COUNTS_KEY]))
     answer.headers["Content-Type"] = f"{METRICS_MEDIA}; version={_METRICS_VERSION}; charset=utf-8"
     return answer

@@ -24,6 +24,7 @@ from quorate.controller.permissions.access_control import AccessControl
 from quorate.controller.protocol import TopicConfig
 from quorate.controller.quotas.entities import ENFORCED
 from quorate.controller.reads.broker_reports import BrokerReport
+from quorate.controller.reads.image_counts import Counted
 from quorate.controller.reads.topic_description import describe_topic
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.ids import Uuid
@@ -125,15 +126,19 @@ def _voter_role(voter_id: int, node_id: int, view: QuorumView, known: VoterView 
 
 
 def broker_replies(
-    image: MetadataImage, sessions: Mapping[int, BrokerReport], high_watermark: int
+    image: MetadataImage, sessions: Mapping[int, BrokerReport], high_watermark: int, counted: Counted
 ) -> list[BrokerReply]:
     """All registered brokers, by id."""
     brokers = sorted(image.cluster.brokers.values(), key=lambda broker: broker.id)
-    return [_broker_reply(broker, sessions.get(broker.id), high_watermark) for broker in brokers]
+    return [_broker_reply(broker, sessions.get(broker.id), high_watermark, counted) for broker in brokers]
 
 
 def broker_reply(
-    image: MetadataImage, sessions: Mapping[int, BrokerReport], high_watermark: int, broker_id: int
+    image: MetadataImage,
+    sessions: Mapping[int, BrokerReport],
+    high_watermark: int,
+    counted: Counted,
+    broker_id: int,
 ) -> BrokerReply:
     """One registered broker.
 
@@ -143,10 +148,12 @@ def broker_reply(
     broker = image.cluster.brokers.get(broker_id)
     if broker is None:
         raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"no broker {broker_id} is registered")
-    return _broker_reply(broker, sessions.get(broker_id), high_watermark)
+    return _broker_reply(broker, sessions.get(broker_id), high_watermark, counted)
 
 
-def _broker_reply(broker: BrokerRegistration, session: BrokerReport | None, high_watermark: int) -> BrokerReply:
+def _broker_reply(
+    broker: BrokerRegistration, session: BrokerReport | None, high_watermark: int, counted: Counted
+) -> BrokerReply:
     return BrokerReply(
         id=broker.id,
         rack=broker.rack,
@@ -162,6 +169,7 @@ def _broker_reply(broker: BrokerRegistration, session: BrokerReport | None, high
         applied_offset=None if session is None else session.applied_offset,
         lag_records=None if session is None else max(0, high_watermark - session.applied_offset),
         last_heartbeat_ms=None if session is None else int(session.last_heartbeat_ms_ago),
+        partitions=counted.of_broker(broker.id),
     )
 
 
@@ -220,7 +228,7 @@ def topic_configs(image: MetadataImage, name: str) -> list[TopicConfig]:
 
 
 def unsupported_entities(image: MetadataImage, access: AccessControl) -> dict[str, int]:
-    """The numbers of entities that are kept and not acted on, by kind; kinds of which there is none are left out."""
+    """The numbers of entities that are stored and without effect here, by kind; kinds with none are left out."""
     logins = access.logins
     mechanisms = frozenset[str]() if logins is None else frozenset(logins.mechanisms)
     counts = {

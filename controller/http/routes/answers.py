@@ -7,6 +7,7 @@ from typing import Final
 from quorate.controller.api.answers.answer_models import CanStopParameters, CanStopReply, WhatIfReply, WhatIfRequest
 from quorate.controller.api.answers.explain_models import ExplainParameters, ExplainReply
 from quorate.controller.api.answers.plan_models import FactsReply, PlannedChange
+from quorate.controller.api.answers.timeline_models import TimelineParameters, TimelineReply
 from quorate.controller.api.models import Nothing, PastViewParameters, ReadParameters
 from quorate.controller.http.handlers import answers
 from quorate.controller.http.routing import Route, Serving, route
@@ -53,6 +54,19 @@ ANSWER_ROUTES: Final[tuple[Route, ...]] = (
         serving=Serving.CONSISTENT,
         takes_lists=True,
         errors=(422,),
+    ),
+    route(
+        "GET",
+        "/v1/answers/timeline",
+        "What happened to controllers, brokers and partitions, from when to when: the last part of the log",
+        answers.what_happened,
+        tag="answers",
+        permission=OnCluster("DESCRIBE"),
+        parameters=TimelineParameters,
+        body=Nothing,
+        reply=TimelineReply,
+        serving=Serving.HERE,
+        errors=(409,),
     ),
     route(
         "POST",

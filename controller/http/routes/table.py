@@ -33,6 +33,7 @@ from quorate.controller.http.handlers import topics
 from quorate.controller.http.handlers.health import get_livez, get_readyz
 from quorate.controller.http.handlers.raw import METRICS_MEDIA, WHOLE_LOG, get_batches, get_checkpoint, get_metrics
 from quorate.controller.http.openapi import get_openapi
+from quorate.controller.http.page.routes import PAGE_ROUTES
 from quorate.controller.http.routes.access import ACCESS_ROUTES
 from quorate.controller.http.routes.answers import ANSWER_ROUTES
 from quorate.controller.http.routes.audit import AUDIT_ROUTES
@@ -296,6 +297,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         errors=(404, 416),
     ),
     *FEED_ROUTES,
+    *PAGE_ROUTES,
     raw_route(
         "/v1/openapi.json",
         "This description",

@@ -35,7 +35,7 @@ _LEADER: Final = 2
 _SPREAD: Final = "*00"
 _SPREAD_PARTITIONS_MIN: Final = 100_000
 _PAGE: Final = 1_000
-_PLAYED: Final = (1,)
+_PLAYED: Final = ((1,),)
 #: A node compares every 10 s at most, and less often where that takes more than its share.
 _RUN_S: Final = 120.0
 _RUN_S_MIN: Final = 2.0

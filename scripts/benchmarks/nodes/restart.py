@@ -6,7 +6,7 @@ import asyncio
 import socket
 import statistics
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
@@ -31,12 +31,12 @@ def run(workspace: Workspace) -> BenchmarkOutcome:
 async def _run(workspace: Workspace) -> BenchmarkOutcome:
     count = workspace.scaled(_PARTITIONS, 100)
     workspace.say(f"restart: making a cluster of {count:,} partitions")
-    times: list[tuple[float, float]] = []
+    times: list[Restarted] = []
     async with running_cluster(workspace, count) as cluster, Watch(cluster) as watch:
         for number in range(workspace.runs):
             await watch.active()
-            times.append(await _restart(cluster, watch, number))
-            workspace.say(f"restart: {number + 1} of {workspace.runs}: {times[-1][0]:.2f} s")
+            times.append(await restart_all(cluster, watch, f"restart-{number}"))
+            workspace.say(f"restart: {number + 1} of {workspace.runs}: {times[-1].seconds:.2f} s")
     elapsed, processor = zip(*times, strict=True)
     return BenchmarkOutcome(
         f"3 controllers with {count:,} partitions, {brokers_sentence()}, the metadata in a checkpoint; all three "
@@ -49,8 +49,17 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
     )
 
 
-async def _restart(cluster: LocalCluster, watch: Watch, number: int) -> tuple[float, float]:
-    """Seconds until the first commit, and seconds of processor time that a controller has used by then."""
+class Restarted(NamedTuple):
+    """The price of a start of all controllers."""
+
+    #: Until the first commit.
+    seconds: float
+    #: That a controller has used by then.
+    processor_s: float
+
+
+async def restart_all(cluster: LocalCluster, watch: Watch, topic: str, limit_s: float = _LIMIT_S) -> Restarted:
+    """Kill all controllers, start them, and create a topic, whose name begins so."""
     for process in cluster.controllers.values():
         process.kill()
     for process in cluster.controllers.values():
@@ -59,7 +68,7 @@ async def _restart(cluster: LocalCluster, watch: Watch, number: int) -> tuple[fl
     for process in cluster.controllers.values():
         await process.start()
     ports = {planned.id: planned.http_port for planned in cluster.plan.controllers}
-    async with asyncio.timeout(_LIMIT_S):
+    async with asyncio.timeout(limit_s):
         attempt = 0
         while True:
             for node_id, connection in watch.connections.items():
@@ -67,12 +76,12 @@ async def _restart(cluster: LocalCluster, watch: Watch, number: int) -> tuple[fl
                     continue
                 attempt += 1
                 try:
-                    await small_write(connection, f"restart-{number}-{attempt}", 1_000)
+                    await small_write(connection, f"{topic}-{attempt}", 1_000)
                 except (NotSent, NoAnswer, ApiError):
                     continue
                 elapsed_s = time.perf_counter() - start
                 pids = [process.pid for process in cluster.controllers.values() if process.pid is not None]
-                return elapsed_s, statistics.mean(map(processor_s, pids))
+                return Restarted(elapsed_s, statistics.mean(map(processor_s, pids)))
             cluster.check()
             await asyncio.sleep(_RETRY_S)
 

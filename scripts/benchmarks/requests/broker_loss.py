@@ -19,7 +19,7 @@ from quorate.scripts.cluster.local import LocalCluster, LocalOptions
 
 _PARTITIONS: Final = 1_000_000
 _VICTIM: Final = 12
-_PLAYED: Final = (1,)
+_PLAYED: Final = ((1,),)
 _POLL_S: Final = 0.005
 _LIMIT_S: Final = 60.0
 _TIMEOUT_MS: Final = 30_000.0

@@ -17,6 +17,7 @@ from quorate.scripts.benchmarks.workspace import Workspace
 _PARTITIONS: Final = 1_000_000
 _TOPICS_PER_REQUEST: Final = 50
 _PARTITIONS_PER_TOPIC: Final = 100
+PARTITIONS_PER_REQUEST: Final = _TOPICS_PER_REQUEST * _PARTITIONS_PER_TOPIC
 _IN_FLIGHT: Final = 4
 
 
@@ -26,7 +27,7 @@ def run(workspace: Workspace) -> BenchmarkOutcome:
 
 
 async def _run(workspace: Workspace) -> BenchmarkOutcome:
-    per_request = _TOPICS_PER_REQUEST * _PARTITIONS_PER_TOPIC
+    per_request = PARTITIONS_PER_REQUEST
     requests = workspace.scaled(_PARTITIONS // per_request)
     rates = []
     for number in range(workspace.runs):
@@ -34,7 +35,7 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
             active = watch.connections[await watch.active()].url
             async with cluster.askers.client().client(active) as client:
                 start = time.perf_counter()
-                await _create(client, requests)
+                await create_in_bulk(client, requests)
                 rates.append(requests * per_request / (time.perf_counter() - start))
             await _check(cluster.client, requests * per_request)
         workspace.say(f"create: {number + 1} of {workspace.runs}: {rates[-1]:,.0f} partitions/s")
@@ -47,7 +48,8 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
     )
 
 
-async def _create(client: ControllerClient, requests: int) -> None:
+async def create_in_bulk(client: ControllerClient, requests: int) -> None:
+    """Make so many requests of as many topics as one may hold here."""
     numbers = iter(range(requests))
     async with asyncio.TaskGroup() as senders:
         for _ in range(_IN_FLIGHT):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from quorate.controller.connections.framework_connection import HEAD_BYTES_MAX, HEAD_END
-from tests.integration.http.test_express import HOST, TOPICS, Client, new_topics, request
+from quorate.controller.connections.head_lengths import HEAD_BYTES_MAX, HEAD_END
+from tests.integration.http.test_express import FRAMEWORK, HOST, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import stage
 from tests.waiting import eventually
 
@@ -108,3 +108,41 @@ async def test_follower_that_went_leaves_no_traceback_when_its_stream_ends(caplo
         client._writer.transport.abort()
         await eventually(is_gone, "the follower has gone, and nothing was sent to it since")
     assert not [record for record in caplog.records if record.name.startswith("aiohttp")]
+
+
+@pytest.mark.parametrize("at", [0, 50], ids=["with the body before it", "behind that"])
+async def test_head_behind_others_that_is_too_long_is_refused_when_those_are_answered(at: int) -> None:
+    too_long = b"GET /livez HTTP/1.1\r\n" + MANY
+    body = json.dumps(new_topics("a", validate_only=False)).encode()
+    whole = request(TOPICS, body, FRAMEWORK)
+    in_chunks = whole.replace(b"Content-Length: %d" % len(body), b"Transfer-Encoding: chunked").partition(HEAD_END)[0]
+    in_chunks += HEAD_END + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    async with stage(1) as on:
+        await on.register(1, 1)
+        client = await Client.open(on)
+        on.quorum.is_held = True
+        await client.write(whole + in_chunks + request(TOPICS, b"{}") + too_long[:at], too_long[at:])
+        server = on.members[1]._server
+        assert server is not None
+        gate = server._lane.gate
+
+        async def is_too_long() -> bool:
+            return any(one._heads.is_too_long for one in gate.handed_over)
+
+        await eventually(is_too_long, "what is too long has come")
+        on.quorum.is_held = False
+        on.quorum.commit()
+        assert [(await client.read())[0] for _ in range(4)] == [200, 409, 400, 431]
+        assert await client.is_closed()
+        client.close()
+
+
+async def test_last_line_end_of_a_head_that_comes_with_its_long_body_is_none_of_the_head() -> None:
+    async with stage(1) as on:
+        client = await Client.open(on)
+        body = b"[" + b" " * (3 * HEAD_BYTES_MAX) + b"]"
+        whole = request(TOPICS, body)
+        at = whole.index(body) - 2
+        await client.write(whole + whole[:at], whole[at:])
+        assert [(await client.read())[0] for _ in range(2)] == [400, 400]
+        client.close()

@@ -6,15 +6,25 @@ import pytest
 
 from quorate.controller.api.errors import (
     STATUS,
+    THROTTLE_TIME_MS,
     FeedOutOfRange,
     HttpRefusal,
     error_from_reply,
     error_reply,
     retriable,
+    retry_after_s,
     status_of,
 )
 from quorate.controller.api.models import ErrorReply
-from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded, NotController, OutcomeUnknown, Overloaded
+from quorate.metadata_log.errors import (
+    RETRY_AFTER_MS,
+    ApiError,
+    ErrorCode,
+    LimitExceeded,
+    NotController,
+    OutcomeUnknown,
+    Overloaded,
+)
 
 FEED = FeedOutOfRange("take a checkpoint", is_diverging=True, log_start_offset=3, epoch=2, end_offset=9)
 
@@ -54,6 +64,7 @@ def test_error_status_and_whether_the_request_may_be_repeated(error: ApiError, s
         NotController(None, "nobody"),
         OutcomeUnknown("who knows", ErrorCode.NOT_CONTROLLER),
         Overloaded("later"),
+        Overloaded("later", retry_after_ms=2_500.3),
         HttpRefusal(413, "too large", details={"bytes_max": 5}),
         FEED,
     ],
@@ -67,7 +78,7 @@ def test_error_is_the_same_again_at_the_client(error: ApiError) -> None:
     if isinstance(error, NotController):
         assert isinstance(again, NotController)
         assert again.leader_id == error.leader_id
-    if isinstance(error, HttpRefusal | FeedOutOfRange):
+    if isinstance(error, HttpRefusal | FeedOutOfRange | Overloaded):
         assert isinstance(again, type(error))
         assert again.details == error.details
 
@@ -91,3 +102,23 @@ def test_error_reply_has_every_field_in_json() -> None:
         "incident_id": None,
         "details": {},
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        (Overloaded("later"), 1),
+        (Overloaded("later", retry_after_ms=20), 1),
+        (Overloaded("later", retry_after_ms=2_000), 2),
+        (Overloaded("later", retry_after_ms=2_000.1), 3),
+        (ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "used up", {THROTTLE_TIME_MS: 4_100}), 5),
+    ],
+)
+def test_client_is_told_to_come_again_when_there_is_room_in_whole_seconds(error: ApiError, seconds: int) -> None:
+    assert retry_after_s(error) == seconds
+
+
+@pytest.mark.parametrize("said", ["soon", -5, None, [], True, float("inf")])
+def test_time_to_come_again_that_is_none_is_not_taken(said: object) -> None:
+    reply = error_reply(Overloaded("later"), "r").model_copy(update={"details": {RETRY_AFTER_MS: said}})
+    assert error_from_reply(reply, 429).details == {}

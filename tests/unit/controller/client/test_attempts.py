@@ -20,7 +20,8 @@ from quorate.controller.client.connection import (
     Untrusted,
 )
 from quorate.controller.protocol.altered_partitions import AlterPartitionColumns
-from quorate.metadata_log.errors import NotController, OutcomeUnknown
+from quorate.metadata_log.errors import NotController, OutcomeUnknown, Overloaded
+from tests.unit.own_time import passes, run_in_own_time
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
 HERE = Answer(200, {}, b"{}")
@@ -158,3 +159,36 @@ async def test_time_that_ran_out_between_two_rounds_hides_no_answer(monkeypatch:
     with pytest.raises(NotController, match="no leader") as caught:
         await attempts(left, absent_ms=None).send(PATIENT, is_repeatable=False)
     assert (left.asked, isinstance(caught.value, Unreachable)) == (1, False)
+
+
+def test_controller_that_has_too_much_to_do_is_left_alone_for_as_long_as_it_says_and_then_the_next_is_asked() -> None:
+    busy, other = Scripted(Overloaded("much waits", retry_after_ms=2_500)), Scripted(Overloaded("I too"), HERE)
+    both = attempts(busy, other, absent_ms=None)
+
+    async def story() -> None:
+        clock = asyncio.get_running_loop().time
+        asked = asyncio.create_task(both.send(PATIENT, is_repeatable=False))
+        await passes(2.4)
+        assert (busy.asked, other.asked, str(both.overload)) == (1, 0, "much waits")
+        await passes(0.2)
+        assert (busy.asked, other.asked, str(both.overload)) == (1, 1, "I too")
+        assert await asked is HERE
+        # Where nobody knows how long it takes it is a second; the first one is as busy as before.
+        assert (busy.asked, other.asked) == (2, 2)
+        assert both.overload is None
+        assert clock() == pytest.approx(6.0)
+
+    run_in_own_time(story)
+
+
+def test_who_would_have_to_wait_beyond_his_time_is_told_so_at_once() -> None:
+    async def story() -> None:
+        clock = asyncio.get_running_loop().time
+        question = Request("POST", "/v1/topics", timeout_ms=8_000)
+        busy = Scripted(Overloaded("much waits", retry_after_ms=3_000))
+        with pytest.raises(Overloaded) as refused:
+            await attempts(busy, absent_ms=None).send(question, is_repeatable=False)
+        assert str(refused.value) == "much waits (asked 3 times in 6.0 s; try again in 3.0 s)"
+        assert (refused.value.details, busy.asked, clock()) == ({"retry_after_ms": 3_000}, 3, 6.0)
+
+    run_in_own_time(story)

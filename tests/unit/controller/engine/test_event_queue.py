@@ -145,6 +145,30 @@ def test_event_queue_over_its_limit_refuses_external_events_only() -> None:
     story.queue.append(story.event("third", is_external=True))
 
 
+def test_event_queue_over_its_limit_says_when_there_will_be_room_by_its_pace() -> None:
+    story = Story(length_max=400)
+
+    def append() -> None:
+        story.queue.append(story.event("x", is_external=True))
+
+    for _ in range(400):
+        append()
+    with pytest.raises(Overloaded) as nobody_knows_yet:
+        append()
+    assert "retry_after_ms" not in nobody_knows_yet.value.details
+    story.scheduler.run_turn()  # 256 of them, and the loop was at its sockets until the next one
+    story.scheduler.now_ms += 512
+    story.scheduler.run_turn()
+    for _ in range(400):
+        append()
+    told = []
+    for _ in range(3):
+        with pytest.raises(Overloaded) as refused:
+            append()
+        told.append(refused.value.details["retry_after_ms"])
+    assert told == [802, 804, 806], "2 ms each, and nobody comes at the moment of another"
+
+
 def test_event_queue_timer_fires_once_at_the_earlier_time() -> None:
     story = Story()
     story.queue.schedule("tag", 100, lambda: story.event("later"))

@@ -127,28 +127,46 @@ async def test_nothing_is_decided_between_two_slices_though_the_loop_turns() -> 
     await asyncio.gather(first, second)
 
 
-async def test_nothing_is_settled_amid_a_pass_and_its_broker_once_it_is_committed() -> None:
+def are_settled(bench: Bench) -> list[bool]:
+    return [bench.controller.settled(broker) is not None for broker in (0, 1)]
+
+
+async def test_broker_of_a_pass_is_settled_once_it_is_committed_and_the_others_all_the_while() -> None:
     cluster = cluster_of(0, 1, 2)
     bench = active(cluster)
     await bench.settle()
+    assert are_settled(bench) == [True, True]
 
-    def are_settled() -> list[bool]:
-        return [
-            bench.controller.settled(lambda image, id_=id_: image.cluster.brokers[id_]) is not None  # type: ignore[misc]
-            for id_ in (0, 1)
-        ]
-
-    assert are_settled() == [True, True]
     task = asyncio.create_task(bench.controller.append_write_event("heartbeat", fence(cluster)))
     await asyncio.sleep(0)
-    bench.scheduler.run_turn()
-    assert len(bench.quorum.batches) == 1
-    assert are_settled() == [False, False]
+    while len(bench.quorum.batches) < len(range(0, PARTITIONS, ROWS_PER_SLICE)):
+        bench.scheduler.run_turn()
+        assert are_settled(bench) == [False, True]
     await bench.settle()
-    assert are_settled() == [False, True]
+    assert are_settled(bench) == [False, True]
+
     bench.commit()
     await task
-    assert are_settled() == [True, True]
+    assert are_settled(bench) == [True, True]
+
+
+async def test_nobody_is_settled_amid_a_pass_that_may_change_any_broker() -> None:
+    bench = active(cluster_of(0, 1, 2))
+    await bench.settle()
+
+    def nothing_much(context: WriteContext) -> Decision[None]:
+        slices = [lambda image: (), lambda image: ()]
+        return Decision((), None, is_atomic=False, is_internal=True, slices=slices)
+
+    task = asyncio.create_task(bench.controller.append_write_event("look", nothing_much))
+    await asyncio.sleep(0)
+    bench.scheduler.run_turn()
+    assert are_settled(bench) == [False, False]
+
+    await bench.settle()
+    bench.commit()
+    await task
+    assert are_settled(bench) == [True, True]
 
 
 async def test_pass_cut_by_a_failover_is_finished_by_the_next_leader() -> None:

@@ -156,7 +156,7 @@ async def test_feed_follower_of_a_later_epoch_waits_for_a_controller_that_does_n
 
 
 async def test_feed_follower_of_records_that_a_recovery_left_out_diverges_wherever_the_new_ones_end() -> None:
-    """The quorum founded anew goes on at 3 in an epoch far above; the follower came to 9 in epoch 1 before."""
+    """The quorum rebuilt goes on at 3 in an epoch far above; the follower came to 9 in epoch 1 before."""
     for is_authoritative in (True, False):
         for ends in ([4], [6], [9], [4, 20], [12], [9, 20]):
             log = FollowedLog()
