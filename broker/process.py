@@ -6,7 +6,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import structlog
 
@@ -20,6 +20,9 @@ from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.api.tls_files import TlsFiles
 from quorate.controller.identity.secrets import shown
+from quorate.metadata_log.cycle_collector import state_spared
+from quorate.metadata_log.service_manager import is_service, tell_service_manager
+from quorate.metadata_log.standstills import StandstillWatch
 
 log = structlog.get_logger(__name__)
 
@@ -40,17 +43,39 @@ async def run_broker_process(
     Raises:
         QuorateError: the process could not start, or must not go on (see ``BrokerHost.run``, ``BrokerHttp.start``).
     """
+    with state_spared():
+        return await _play(settings, publishers, replicas)
+
+
+async def _play(
+    settings: BrokerSettings, publishers: Sequence[MetadataPublisher], replicas: ReplicaManager | None
+) -> list[BrokerReadiness]:
     files, secrets = settings.tls.load(), settings.load_secrets()
     async with on_this_machine(settings, shown(secrets), files) as environment:
         assembly = assemble(settings, environment, publishers, replicas, secrets)
+        if is_service():
+            assembly.host.on_change = TellWhenReady(assembly.host)
         tls = tls_of_http(settings, files)
         endpoint = await assembly.http.start(settings.http.host, settings.http.port, tls)
         try:
-            with _stop_signals(assembly.host):
+            with _stop_signals(assembly.host), closing(StandstillWatch(assembly.http.standstills)):
                 await assembly.run(endpoint, *([] if tls is None else [tls.own]))
         finally:
             await assembly.http.stop()
         return assembly.host.readiness()
+
+
+class TellWhenReady:
+    """Tells the service manager once that every broker of the process runs. Called at each change of one of them."""
+
+    def __init__(self, host: BrokerHost) -> None:
+        self._host = host
+        self._is_told = False
+
+    def __call__(self) -> None:
+        if not self._is_told and self._host.is_ready:
+            self._is_told = True
+            tell_service_manager("READY=1")
 
 
 def tls_of_http(settings: BrokerSettings, files: TlsFiles | None) -> ServedTls | None:
@@ -66,6 +91,7 @@ def _stop_signals(host: BrokerHost) -> Iterator[None]:
 
     def stop(number: signal.Signals) -> None:
         log.info("process.signal", signal=number.name)
+        tell_service_manager("STOPPING=1")
         host.request_stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):

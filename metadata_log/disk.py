@@ -20,6 +20,7 @@ from typing import Final, Protocol, TypeVar
 from quorate.metadata_log.errors import NoRoom
 from quorate.metadata_log.regular_files import open_regular
 from quorate.metadata_log.spare_descriptors import SpareDescriptors
+from quorate.metadata_log.steady_clock import steady_ms
 
 T = TypeVar("T")
 
@@ -119,11 +120,12 @@ def removed(path: str) -> OSError:
 class RealFile:
     """A file descriptor, opened under ``path``."""
 
-    __slots__ = ("_fd", "_path")
+    __slots__ = ("_fd", "_path", "_synced")
 
-    def __init__(self, fd: int, path: str) -> None:
+    def __init__(self, fd: int, path: str, synced: Callable[[float], None]) -> None:
         self._fd = fd
         self._path = path
+        self._synced = synced
 
     def pread(self, size: int, position: int) -> bytes:
         data = os.pread(self._fd, size, position)
@@ -150,7 +152,9 @@ class RealFile:
             position += written
 
     def sync(self) -> None:
+        begun_ms = steady_ms()
         os.fdatasync(self._fd)
+        self._synced((steady_ms() - begun_ms) / 1000)
         if os.fstat(self._fd).st_nlink == 0:
             raise removed(self._path)
 
@@ -190,12 +194,18 @@ def _opened(opening: Callable[[], T]) -> T:
 class RealDisk:
     """The operating system's files. Any number of threads may share one."""
 
-    def __init__(self, spare: SpareDescriptors | None = None) -> None:
-        """``spare``: given up for what is opened while the process has too many files open."""
+    def __init__(
+        self, spare: SpareDescriptors | None = None, synced: Callable[[float], None] = lambda seconds: None
+    ) -> None:
+        """``spare``: given up for what is opened while the process has too many files open.
+
+        ``synced``: told how many seconds each sync of a file took, on the thread that ran it.
+        """
         self._attempt = _opened if spare is None else spare.attempt
+        self._synced = synced
 
     def open_file(self, path: str, mode: OpenMode) -> RealFile:
-        return RealFile(self._attempt(lambda: open_regular(path, _FLAGS[mode], _FILE_MODE)), path)
+        return RealFile(self._attempt(lambda: open_regular(path, _FLAGS[mode], _FILE_MODE)), path, self._synced)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

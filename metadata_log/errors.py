@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 
 class QuorateError(Exception):
@@ -191,8 +192,18 @@ class LimitExceeded(ApiError):
         super().__init__(code, message)
 
 
+#: In the details of ``Overloaded``: in what time (ms) there is room again, as far as that is known.
+RETRY_AFTER_MS: Final = "retry_after_ms"
+
+
 class Overloaded(ApiError):
     """Refused before anything was decided because too much is waiting already; a retry is safe."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message)
+    def __init__(self, message: str, limit: str = "", retry_after_ms: float = 0.0) -> None:
+        """``limit``: the name by which refusals are counted; "" only where an answer says this, and not why.
+
+        ``retry_after_ms``: in what time there is room again; 0: nobody knows, before long.
+        """
+        details = {RETRY_AFTER_MS: math.ceil(retry_after_ms)} if retry_after_ms > 0 else None
+        super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED, message, details)
+        self.limit = limit

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from quorate.pipeline.incidents.brokers import BrokerEvent
-from quorate.pipeline.incidents.min_isr import ConfigSpan, min_isr_steps
 from quorate.pipeline.incidents.partitions.bucket import Known, tables_of
 from quorate.pipeline.incidents.partitions.changes import NAMES, Changes
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.tables.history_schema import PARTITION_VERSIONS
+from quorate.snapshots.incidents.brokers import BrokerEvent
+from quorate.snapshots.incidents.min_isr import ConfigSpan, min_isr_steps
+from quorate.snapshots.incidents.thresholds import Thresholds
 
 SECOND = 1_000_000
 CLUSTER = "c"

@@ -14,6 +14,7 @@ from quorate.controller.api.request_ids import request_id_of
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import Handshake
 from quorate.controller.connections.gate import SWEEP_SHARE, Gate, GateLimits
+from quorate.controller.connections.http_counts import HttpCounts
 from quorate.controller.connections.open_files import places
 from quorate.controller.identity.other_ends import other_end
 from quorate.metadata_log.errors import ApiError
@@ -27,10 +28,15 @@ class Arrivals:
     """Makes the protocol of each connection to one server. ``ConnectionServer``, and ``gate.Server``."""
 
     def __init__(
-        self, framework: Callable[[], asyncio.Protocol], settings: BrokerHttpSettings, tls: TlsContexts | None
+        self,
+        framework: Callable[[], asyncio.Protocol],
+        settings: BrokerHttpSettings,
+        tls: TlsContexts | None,
+        counts: HttpCounts,
     ) -> None:
         """``framework`` makes the protocol that reads requests. ``tls``: that is spoken; None: none is."""
         self.framework = framework
+        self.counts = counts
         #: Those on which nothing has come yet.
         self.connections: set[Arrival] = set()
         #: Connections that were refused, or closed for others.

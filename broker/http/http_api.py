@@ -5,14 +5,13 @@ Nothing of the cluster can be changed through it: changes go to the controllers.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import structlog
 from aiohttp import web
@@ -61,6 +60,7 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, peer_certificate
 from quorate.controller.connections.framework_connection import connection_of, mark_answering
 from quorate.controller.connections.framework_handler import FrameworkHandler
+from quorate.controller.connections.http_counts import HttpCounts
 from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.identity.claims import NoAccess, RequestClaims
@@ -69,9 +69,11 @@ from quorate.controller.identity.wrong_tokens import WrongTokens
 from quorate.controller.permissions.permission import Open, Permission
 from quorate.controller.permissions.rights import Rights
 from quorate.controller.permissions.topics import check_described, shown_topics
+from quorate.controller.reads.read_turns import ReadTurns
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.loopback import is_loopback
+from quorate.metadata_log.standstills import Standstills
 from quorate.snapshots.digest import DIGEST_FORM
 
 log = structlog.get_logger(__name__)
@@ -81,6 +83,8 @@ _BROKER_ID: Final = re.compile(r"[0-9]{1,10}")
 _BACKLOG: Final = 64
 _RIGHTS: Final = web.RequestKey("rights", Rights)
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+T = TypeVar("T")
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -108,9 +112,15 @@ class BrokerHttp:
         self._listener: ListeningPort | None = None
         self._arrivals: Arrivals | None = None
         self._digests = host.digests
+        #: Of the loop, where this process is all that runs on it.
+        self.standstills = Standstills()
         self._names = TopicsByName()
+        self._counts = HttpCounts()
+        self._turns = ReadTurns()
         self._wrong_tokens = WrongTokens(lambda: time.monotonic() * 1000)
-        app = web.Application(middlewares=[mark_answering, _answer_errors, _check_host, self._check_certificate])
+        app = web.Application(
+            middlewares=[mark_answering, self._count, self._answer_errors, _check_host, self._check_certificate]
+        )
         app.on_response_prepare.append(_say_what_it_is)
         for method, path, handler in (
             ("GET", "/v1/process", self._process),
@@ -145,7 +155,8 @@ class BrokerHttp:
         assert self._runner.server is not None, "it is set up"
         http = self._host.settings.http
         contexts, head_s = None if tls is None else tls.contexts, http.head_timeout_ms / 1000
-        self._arrivals = Arrivals(partial(FrameworkHandler, self._runner.server, IDLE_S), http, contexts)
+        framework = partial(FrameworkHandler, self._runner.server, IDLE_S)
+        self._arrivals = Arrivals(framework, http, contexts, self._counts)
         try:
             self._listener = await ListeningPort.open(self._arrivals, host, port, _BACKLOG, contexts, head_s)
         except OSError as error:
@@ -167,6 +178,35 @@ class BrokerHttp:
     def connections_refused(self) -> int:
         """Connections that were refused, or closed for others, since it listens."""
         return 0 if self._arrivals is None else self._arrivals.refused
+
+    @web.middleware
+    async def _count(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        begun = time.perf_counter()
+        answer = await handler(request)
+        resource = request.match_info.route.resource
+        route = "none" if resource is None else f"{request.method} {resource.canonical}"
+        self._counts.note_answer(route, time.perf_counter() - begun)
+        return answer
+
+    @web.middleware
+    async def _answer_errors(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except ApiError as error:
+            return self._refused(request, error)
+        except web.HTTPException as error:
+            message = f"{request.method} {request.path}: {error.reason}"
+            return self._refused(request, HttpRefusal(error.status, message, ErrorCode.RESOURCE_NOT_FOUND))
+
+    def _refused(self, request: web.Request, error: ApiError) -> web.Response:
+        self._counts.note_failure(error)
+        request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
+        answer = _answer(error_reply(error, request_id), status_of(error))
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            answer.headers["Retry-After"] = str(retry_after_s(error))
+        if isinstance(error, NoPlace | NoAccess):
+            answer.force_close()
+        return answer
 
     @web.middleware
     async def _check_certificate(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -204,8 +244,9 @@ class BrokerHttp:
 
     async def _image(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
-        # In a thread: counting a million partitions takes a while, and the image is a value.
-        reply: ImageReply = await asyncio.to_thread(image_reply, self._host.cache.image, self._host.loader.cluster_id)
+        # Counting a million partitions takes a while, and the image is a value.
+        work = partial(image_reply, self._host.cache.image, self._host.loader.cluster_id)
+        reply: ImageReply = await self._on_thread(request, work)
         return _answer(reply)
 
     async def _digest(self, request: web.Request) -> web.Response:
@@ -216,17 +257,22 @@ class BrokerHttp:
     async def _topics(self, request: web.Request) -> web.Response:
         parameters = parameters_of(TopicPageParameters, request)
         is_shown = shown_topics(request[_RIGHTS], "DESCRIBE")
-        # In threads: a hundred thousand names may be asked about, and a topic have ten thousand partitions.
-        image = self._host.cache.image
-        reply: ImageTopicsReply = await asyncio.to_thread(topics_reply, self._names, image, parameters, is_shown)
+        # A hundred thousand names may be asked about, and a topic have ten thousand partitions.
+        work = partial(topics_reply, self._names, self._host.cache.image, parameters, is_shown)
+        reply: ImageTopicsReply = await self._on_thread(request, work)
         return _answer(reply)
 
     async def _topic(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
         name = request.match_info["name"]
         check_described(request[_RIGHTS], name)
-        reply: ImageTopicReply = await asyncio.to_thread(topic_reply, self._host.cache.still(), name)
+        reply: ImageTopicReply = await self._on_thread(request, partial(topic_reply, self._host.cache.still(), name))
         return _answer(reply)
+
+    async def _on_thread(self, request: web.Request, work: Callable[[], T]) -> T:
+        """The result of work that takes long where the image is large, when whoever asks has his turn."""
+        rights = request[_RIGHTS]
+        return await self._turns.run(None if rights.is_super else rights.bounded_principal, work)
 
     async def _follow(self, request: web.Request) -> web.Response:
         check_form(request, MSGPACK)
@@ -302,10 +348,11 @@ class BrokerHttp:
     async def _metrics(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
-        from quorate.broker.http.metrics import render_metrics
+        from quorate.broker.http.metrics import OwnFigures, render_metrics
 
         left_s = None if self._tls is None else self._tls.own.left_s
-        answer = web.Response(body=render_metrics(self._host, time.time() * 1000, left_s, self.connections_refused))
+        own = OwnFigures(time.time() * 1000, left_s, self.connections_refused, self._counts, self.standstills)
+        answer = web.Response(body=render_metrics(self._host, own))
         answer.headers["Content-Type"] = _METRICS
         return answer
 
@@ -341,24 +388,3 @@ async def _check_host(request: web.Request, handler: _Handler) -> web.StreamResp
     if not is_loopback(host):
         raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, f"asked as {request.host[:100]!r}, not as loopback")
     return await handler(request)
-
-
-@web.middleware
-async def _answer_errors(request: web.Request, handler: _Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except ApiError as error:
-        return _refused(request, error)
-    except web.HTTPException as error:
-        message = f"{request.method} {request.path}: {error.reason}"
-        return _refused(request, HttpRefusal(error.status, message, ErrorCode.RESOURCE_NOT_FOUND))
-
-
-def _refused(request: web.Request, error: ApiError) -> web.Response:
-    request_id = request_id_of(request.headers.get(headers.REQUEST_ID, ""))
-    answer = _answer(error_reply(error, request_id), status_of(error))
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        answer.headers["Retry-After"] = str(retry_after_s(error))
-    if isinstance(error, NoPlace | NoAccess):
-        answer.force_close()
-    return answer

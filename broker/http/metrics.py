@@ -9,48 +9,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from quorate.broker.host import BrokerHost
 from quorate.broker.lifecycle.transitions import LifecycleState
-from quorate.metadata_log.release import release
+from quorate.controller.connections.http_counts import HttpCounts
+from quorate.controller.connections.server_metrics import build_info, http_metrics
+from quorate.metadata_log.standstills import Standstills
 
 _NO_DATA = "Rehearsal, no data are moved: "
+
+
+class OwnFigures(NamedTuple):
+    """The figures of the process, beside those of its brokers."""
+
+    #: Milliseconds since 1970.
+    wall_ms: float
+    #: Until the certificate ends that is served with; None: there is none.
+    certificate_left_s: float | None
+    #: By its HTTP API, or closed there for others.
+    connections_refused: int
+    #: What that counts besides.
+    http: HttpCounts
+    standstills: Standstills
 
 
 class HostCollector(Collector):
     """The metrics of one host, as of now."""
 
-    def __init__(
-        self, host: BrokerHost, wall_ms: float, certificate_left_s: float | None, connections_refused: int
-    ) -> None:
-        """``certificate_left_s``: until the certificate ends that is served with; None: there is none.
-
-        ``connections_refused``: by its HTTP API, or closed there for others.
-        """
+    def __init__(self, host: BrokerHost, own: OwnFigures) -> None:
         self._host = host
-        self._wall_ms = wall_ms
-        self._certificate_left_s = certificate_left_s
-        self._connections_refused = connections_refused
+        self._own = own
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        build = GaugeMetricFamily("quorate_build_info", "1, of the release that runs.", labels=["version"])
-        build.add_metric([release()], 1.0)
-        yield build
+        yield build_info()
         yield from self._loading()
         yield from self._image()
         yield from self._brokers()
         yield from self._publishers()
         yield from self._replicas()
         text = "Until this process's certificate ends, negative when it has; +Inf: it has none."
-        left_s = math.inf if self._certificate_left_s is None else self._certificate_left_s
+        left_s = math.inf if self._own.certificate_left_s is None else self._own.certificate_left_s
         yield _gauge("certificate_expiry_seconds", text, left_s)
         text = "HTTP connections refused, or closed for others that asked: there are no more places."
-        yield _counter("http_connections_refused", text, self._connections_refused)
+        yield _counter("http_connections_refused", text, self._own.connections_refused)
+        yield from http_metrics("quorate_broker_", self._own.http)
+        text = "From 5 ms on: how long the loop that does all of the work served nobody, by cause."
+        standstills = HistogramMetricFamily("quorate_broker_loop_standstill_seconds", text, labels=["cause"])
+        for cause, times in self._own.standstills.by_cause.items():
+            standstills.add_metric([cause], times.buckets(), times.total_seconds)
+        yield standstills
 
     def _loading(self) -> Iterator[Metric]:
         loader = self._host.loader
@@ -66,7 +79,7 @@ class HostCollector(Collector):
             "last-applied-record-timestamp: time of the last record in the image.",
             image.provenance.log_time_ms / 1000,
         )
-        lag_ms = max(0.0, self._wall_ms - image.provenance.log_time_ms) if image.provenance.log_time_ms else 0.0
+        lag_ms = max(0.0, self._own.wall_ms - image.provenance.log_time_ms) if image.provenance.log_time_ms else 0.0
         yield _gauge(
             "last_applied_record_lag_seconds",
             "last-applied-record-lag-ms: age of the last record in the image.",
@@ -149,15 +162,10 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
 
 
-def render_metrics(
-    host: BrokerHost, wall_ms: float, certificate_left_s: float | None, connections_refused: int
-) -> bytes:
-    """One scrape, in Prometheus' text form.
-
-    ``wall_ms``: since 1970; the others: as for ``HostCollector``.
-    """
+def render_metrics(host: BrokerHost, own: OwnFigures) -> bytes:
+    """One scrape, in Prometheus' text form."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(host, wall_ms, certificate_left_s, connections_refused))
+    registry.register(HostCollector(host, own))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

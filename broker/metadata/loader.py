@@ -28,6 +28,7 @@ from quorate.broker.controllers.rotation import Rotation
 from quorate.broker.environment import BrokerMachine
 from quorate.broker.library_log import LibraryLog
 from quorate.broker.publisher import UNKNOWN_CONTROLLER, ControllerEpoch, Manifest, PublisherSet
+from quorate.metadata_log.cycle_collector import collector_resting
 from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.errors import ReplayError
@@ -334,7 +335,8 @@ class MetadataLoader:
 def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:
     end_offset = fetched.id.end_offset
     try:
-        return ReplayState(read_checkpoint(checkpoint_contents(fetched), end_offset, fetched.id.epoch))
+        with collector_resting():
+            return ReplayState(read_checkpoint(checkpoint_contents(fetched), end_offset, fetched.id.epoch))
     except UnsupportedRecord as error:
         raise LoaderFault(f"the checkpoint at offset {end_offset} cannot be read: {error}") from error
     except MalformedData as error:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.counts.tally import OFFLINE
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Topic
 from quorate.snapshots.table.cluster import BrokerRegistration
+from quorate.snapshots.table.kept_counts import tally_of
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.views.derived_states import offline_replicas, replica_states
 from quorate.snapshots.views.state_names import ReplicaState
@@ -77,7 +79,8 @@ class MetadataCache(MetadataPublisher):
 
     def offline_partition_count(self) -> int:
         """Partitions without a leader."""
-        return len(self.image.partitions.rows_without_leader())
+        tally = tally_of(self.image.partitions)
+        return int(tally.partitions.counts[tally.shapes.are(OFFLINE)].sum())
 
     def _view(self, partition_id: int, state: Partition) -> ClientPartition:
         leader = self.broker(state.leader) if state.leader != NO_LEADER else None

@@ -92,11 +92,15 @@ class _Followed:
     held: Positions
     is_copying: bool = False
     has_unsaid: bool = True
+    #: Replicas that do not hold what their leader has.
+    lacking: int = 0
 
     def look(self) -> None:
         """Find out what there is to do."""
-        self.is_copying = bool((self.states == _COPYING).any())
-        self.has_unsaid = bool(((self.states == _NEW) | (self.states == _ARRIVED)).any())
+        copying, new = (int(np.count_nonzero(self.states == state)) for state in (_COPYING, _NEW))
+        self.lacking = copying + new
+        self.is_copying = copying > 0
+        self.has_unsaid = new > 0 or bool((self.states == _ARRIVED).any())
 
     def keep(self, is_kept: Flags) -> None:
         """Forget the other rows."""
@@ -123,7 +127,7 @@ class FollowedPages:
     @property
     def copying_count(self) -> int:
         """Replicas that do not hold what their leader has."""
-        return sum(int(np.isin(one.states, (_NEW, _COPYING)).sum()) for one in self._pages.values())
+        return sum(followed.lacking for followed in self._pages.values())
 
     def row_counts(self, links: int) -> list[int]:
         """Rows followed over each of so many links."""

@@ -173,10 +173,7 @@ class IsrBook:
     @property
     def outside_count(self) -> int:
         """Replicas of partitions led here that are not in the ISR."""
-        return sum(
-            int(led.page.replica_counts[led.rows].sum()) - int(np.bitwise_count(led.page.isr[led.rows]).sum())
-            for led in self._pages.values()
-        )
+        return sum(led.outside for led in self._pages.values())
 
     def next_due_after(self, now_ms: float) -> float:
         """The time at which a change that is held back falls due; NEVER if an event must come first."""

@@ -50,6 +50,12 @@ class LedRows:
     next_due_ms: float = -np.inf
     #: Oldest time of an ISR member other than the leader for whom no group speaks.
     oldest_ms: float = NEVER
+    #: Replicas that are not in their ISR.
+    outside: int = 0
+
+    def __post_init__(self) -> None:
+        replicas, isr = self.page.replica_counts[self.rows], self.page.isr[self.rows]
+        self.outside = int(replicas.sum()) - int(np.bitwise_count(isr).sum())
 
     def find_oldest(self) -> None:
         """Make ``oldest_ms`` exact."""

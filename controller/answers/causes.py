@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,6 +14,8 @@ from quorate.controller.partitions.broker_columns import broker_columns
 from quorate.controller.partitions.columns import slots_of
 from quorate.controller.partitions.rules import RuleSettings, entitled_leaders, last_known_leaders
 from quorate.metadata_log.ids import NO_LEADER
+from quorate.snapshots.counts.cells import Cells
+from quorate.snapshots.counts.tally import TableTally
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
 
@@ -24,6 +27,8 @@ _CODES: Final[tuple[CauseCode, ...]] = (
     "DIRECTORY_OFFLINE",
     "NOT_CAUGHT_UP",
 )
+#: Broker and directory.
+_KEYS: Final = 2
 #: Causes that began when the broker came to be away.
 ABSENT: Final[frozenset[CauseCode]] = frozenset({"BROKER_UNKNOWN", "BROKER_DOWN", "BROKER_LEAVING"})
 
@@ -39,28 +44,39 @@ def missing_leaders(columns: PartitionColumns, settings: RuleSettings) -> Masks:
     return np.where(entitled != 0, entitled, np.where(known != 0, known, columns.replicas))
 
 
-def causes_of(
-    image: MetadataImage, columns: PartitionColumns, missing: Masks, since_ms: Mapping[int, int]
-) -> list[ExplainedCause]:
-    """For each broker with slots in ``missing`` why it is, and in how many of the partitions; most of them first.
+def missing_in(columns: PartitionColumns, missing: Masks) -> Cells:
+    """The slots in ``missing``, counted by broker and directory."""
+    chosen = slots_of(missing, columns.width) & (columns.slots >= 0)
+    return Cells.of((columns.slots[chosen], columns.directories[chosen]))
 
-    ``since_ms``: when each broker that is absent came to be so, where that is known, in milliseconds since 1970.
+
+def missing_cells(tally: TableTally, where: NDArray[np.bool_]) -> Cells:
+    """Replicas in cells of a tally, by broker and directory. ``where``: bool[c], which cells."""
+    brokers, directories, _, _ = tally.replicas.keys
+    cells = Cells((brokers[where], directories[where]), tally.replicas.counts[where])
+    return Cells.total([(cells, 1), (Cells.none(_KEYS), 1)], _KEYS)
+
+
+def causes_of(image: MetadataImage, missing: Cells, since_ms: Mapping[int, int]) -> list[ExplainedCause]:
+    """For each broker that misses something why it does, and how much; most of it first.
+
+    Args:
+        missing: slots of partitions, by broker and directory.
+        since_ms: when each broker that is absent came to be so, where that is known, in milliseconds since 1970.
     """
-    brokers = image.cluster.brokers
-    online = broker_columns(image).online.replicas(columns)
-    is_online = slots_of(online, columns.width)
-    is_missing = slots_of(missing, columns.width) & (columns.slots >= 0)
-    ids = columns.slots[is_missing]
+    brokers, (ids, directories) = image.cluster.brokers, missing.keys
     fenced = [one.id for one in brokers.values() if one.is_fenced]
     leaving = [one.id for one in brokers.values() if not one.is_fenced and one.in_controlled_shutdown]
+    is_online = broker_columns(image).online.are_online(ids, directories)
     # The first that holds, by its place in ``_CODES``.
     reasons = np.select(
-        [~_among(ids, list(brokers)), _among(ids, fenced), _among(ids, leaving), ~is_online[is_missing]],
+        [~_among(ids, list(brokers)), _among(ids, fenced), _among(ids, leaving), ~is_online],
         [0, 1, 2, 3],
         default=4,
     )
-    kinds, counts = np.unique(np.stack([reasons, ids]), axis=1, return_counts=True)
-    found = zip(*kinds.tolist(), counts.tolist(), strict=True) if len(ids) else ()
+    found = Counter[tuple[int, int]]()
+    for kind, broker, count in zip(reasons.tolist(), ids.tolist(), missing.counts.tolist(), strict=True):
+        found[kind, broker] += count
     causes = [
         ExplainedCause(
             code=(code := _CODES[kind]),
@@ -68,11 +84,11 @@ def causes_of(
             partitions=count,
             since_ms=since_ms.get(broker) if code in ABSENT else None,
         )
-        for kind, broker, count in found
+        for (kind, broker), count in sorted(found.items())
     ]
     return sorted(causes, key=lambda cause: (-cause.partitions, cause.broker))
 
 
-def _among(ids: NDArray[np.int32], chosen: list[int]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.isin(ids, np.array(chosen, np.int32))
+def _among(ids: NDArray[np.int64], chosen: list[int]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.isin(ids, np.array(chosen, np.int64))
     return found

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 
-from quorate.controller.answers.causes import ABSENT, causes_of
+from quorate.controller.answers.causes import ABSENT, causes_of, missing_in
 from quorate.controller.answers.election_costs import elections_of, how_led, risk_of
 from quorate.controller.answers.rehearsal import Rehearsal
 from quorate.controller.api.answers.explain_models import (
@@ -36,7 +36,7 @@ def explain_reassignment(
         return None
     awaited = awaited_replicas(columns.replicas, columns.isr, columns.removing, columns.adding)
     (awaited_ids,) = columns.ids_in(awaited)
-    absent = causes_of(image, columns, columns.replicas & ~columns.isr, absent_ms)
+    absent = causes_of(image, missing_in(columns, columns.replicas & ~columns.isr), absent_ms)
     causes = {cause.broker: cause for cause in absent}
     # One that is there copies by itself; what else keeps a replica away somebody has to mend.
     is_held_up = any(causes[broker].code != "NOT_CAUGHT_UP" for broker in awaited_ids)

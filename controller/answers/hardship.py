@@ -8,11 +8,14 @@ import numpy as np
 
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.reads.name_patterns import NamePatterns
+from quorate.controller.reads.partition_conditions import Flags
 from quorate.controller.reads.partition_filter import Condition, PartitionFilter
 from quorate.controller.reads.partition_search import matching_rows
+from quorate.snapshots.counts import tally
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.kept_counts import tally_of
 from quorate.snapshots.table.page_access import holds_partition
-from quorate.snapshots.table.pages import Rows
+from quorate.snapshots.table.pages import Page, Rows
 from quorate.snapshots.table.partition import RECOVERING
 
 
@@ -29,7 +32,9 @@ class Hardship(NamedTuple):
     @classmethod
     def of(cls, image: MetadataImage, config: ControllerConfig) -> Hardship:
         """That of a state."""
-        recovering = image.partitions.select(lambda page: holds_partition(page) & (page.recovery_states == RECOVERING))
+        recovering = np.empty(0, np.int64)
+        if tally_of(image.partitions).shapes.are(tally.RECOVERING).any():
+            recovering = image.partitions.select(_is_recovering)
         return cls(_rows_in(image, config, "offline"), _rows_in(image, config, "under-min-isr"), recovering)
 
     def beyond(self, before: Hardship) -> Hardship:
@@ -40,6 +45,11 @@ class Hardship(NamedTuple):
     def is_none(self) -> bool:
         """Whether nobody notices anything."""
         return not any(map(len, self))
+
+
+def _is_recovering(page: Page) -> Flags:
+    is_so: Flags = holds_partition(page) & (page.recovery_states == RECOVERING)
+    return is_so
 
 
 def _rows_in(image: MetadataImage, config: ControllerConfig, condition: Condition) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 
 from quorate.controller.answers.explain import explain
 from quorate.controller.answers.explain_reassignment import cancellation, explain_reassignment
+from quorate.controller.answers.scope import Scope
 from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -27,21 +28,21 @@ class AskedPartitions(NamedTuple):
     partition: int | None = None
     broker: int | None = None
 
-    def rows(self, image: MetadataImage) -> Rows:
-        """int64[n], ascending: their rows in the table.
+    def scope(self, image: MetadataImage) -> Scope:
+        """These partitions of an image.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION; BROKER_ID_NOT_REGISTERED, and no replica is on such a broker.
         """
         if self.topic:
-            return self._rows_of_topic(image)
+            return Scope.of_rows(image, self.rows_of_topic(image))
         if self.broker is None:
-            return image.partitions.all_rows()
-        rows = image.partitions.rows_with_replica(self.broker)
-        if not len(rows) and self.broker not in image.cluster.brokers:
+            return Scope.of_all(image)
+        scope = Scope.of_broker(image, self.broker)
+        if not len(scope) and self.broker not in image.cluster.brokers:
             message = f"no broker {self.broker} is registered, and none has replicas"
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
-        return rows
+        return scope
 
     def reassigned(self, image: MetadataImage) -> tuple[Uuid, int] | None:
         """Topic and number of the one partition that is asked about, if it is being reassigned."""
@@ -51,12 +52,19 @@ class AskedPartitions(NamedTuple):
             return None
         return table.topic_id(row), table.partition_id(row)
 
-    def _rows_of_topic(self, image: MetadataImage) -> Rows:
+    def rows_of_topic(self, image: MetadataImage) -> Rows:
+        """int64[n], ascending: the rows of those of a topic.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+        """
         table, found = image.partitions, image.topics.by_name.get(self.topic)
         if found is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {self.topic!r}")
         if self.partition is None:
-            return np.array([row for row in table.rows_of(found.id) if table.partition_id(row) >= 0], np.int64)
+            extent = table.rows_of(found.id)
+            rows = np.arange(extent.start, extent.stop)
+            return rows[table.gather_partition_ids(rows) >= 0]
         row = table.row(found.id, self.partition)
         if row is None:
             message = f"topic {self.topic} has no partition {self.partition}"
@@ -88,10 +96,10 @@ def explain_subject(
     Raises:
         ApiError: UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
     """
-    rows = subject.rows(image)
-    found = explain(image, config, rows, limit, moments.absent_ms, check)
+    found = explain(subject.scope(image), config, limit, moments.absent_ms, check)
     if subject.partition is None:
         return found
+    rows = subject.rows_of_topic(image)
     moving = explain_reassignment(image, rows, moments.absent_ms, moments.added_ms)
     if moving is None or moving.progress != "STALLED":
         return found.model_copy(update={"reassignment": moving})

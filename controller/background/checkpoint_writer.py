@@ -146,9 +146,8 @@ class CheckpointWriter:
         if applied <= 0:
             raise CannotTake("this controller has applied nothing yet: there is no state to keep", NOTHING_APPLIED)
         if self.writing_offset is not None:
-            raise Overloaded(
-                f"a checkpoint of the state at offset {self.writing_offset} is being written: one at a time is taken"
-            )
+            writing = f"a checkpoint of the state at offset {self.writing_offset} is being written"
+            raise Overloaded(f"{writing}: one at a time is taken", "checkpoints")
         covered = self._covered()
         if covered >= applied:
             reply.complete(TakenCheckpoint(covered, is_written=False))

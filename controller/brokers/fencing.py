@@ -72,10 +72,7 @@ def decide_broker_heartbeat(
     Raises:
         ApiError: STALE_BROKER_EPOCH.
     """
-    if request.broker_id not in image.cluster.brokers:
-        message = f"Receive a heartbeat from broker {request.broker_id} before registration"
-        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
-    broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
+    broker = _sender(image, request)
     state = heartbeats.state(broker.id)
     is_caught_up = request.current_metadata_offset >= heartbeats.registration_offset(broker.id)
     next_state = _next_state(image, heartbeats, request, state, is_caught_up)
@@ -105,9 +102,17 @@ def decide_broker_heartbeat(
         is_internal=True,
         is_finding=False,
         slices=slices,
+        changed_broker=broker.id,
         next_state=next_state,
         changes_registration=any(isinstance(part, VersionedRecord) for part in parts),
     )
+
+
+def _sender(image: MetadataImage, request: BrokerHeartbeatRequest) -> BrokerRegistration:
+    if request.broker_id not in image.cluster.brokers:
+        message = f"Receive a heartbeat from broker {request.broker_id} before registration"
+        raise ApiError(ErrorCode.STALE_BROKER_EPOCH, message)
+    return check_broker_epoch(image, request.broker_id, request.broker_epoch)
 
 
 def _promised_ms(
@@ -153,9 +158,9 @@ def _next_state(
             return BrokerControlState.SHUTDOWN_NOW if request.want_shut_down else BrokerControlState.FENCED
         if not request.want_shut_down:
             return BrokerControlState.UNFENCED
-        leads = len(image.partitions.rows_led_by(request.broker_id)) > 0
+        leads = heartbeats.leads_any(image, request.broker_id)
         return BrokerControlState.CONTROLLED_SHUTDOWN if leads else BrokerControlState.SHUTDOWN_NOW
-    if len(image.partitions.rows_led_by(request.broker_id)) > 0:
+    if heartbeats.leads_any(image, request.broker_id):
         return BrokerControlState.CONTROLLED_SHUTDOWN
     may_leave = heartbeats.may_shut_down(request.broker_id)
     return BrokerControlState.SHUTDOWN_NOW if may_leave else BrokerControlState.CONTROLLED_SHUTDOWN
@@ -231,7 +236,7 @@ def decide_fence_stale_broker(
     if session is None or broker is None or broker.epoch != session.broker_epoch:
         return Decision((), session, is_atomic=False, is_internal=True)
     records, slices = records_or_slices(image, config, _fence_parts(image, broker))
-    return Decision(records, session, is_atomic=False, is_internal=True, slices=slices)
+    return Decision(records, session, is_atomic=False, is_internal=True, slices=slices, changed_broker=broker.id)
 
 
 def apply_fencing(heartbeats: BrokerHeartbeats, decision: Decision[Session | None]) -> None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Final
 
 from quorate.controller.brokers.session_order import Session, SessionOrder
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.page_access import has_leader
+from quorate.snapshots.table.page_search import PageSearch
 
 #: No offset of a log.
 NO_OFFSET: Final = -1
@@ -42,6 +45,8 @@ class _BrokerContact:
     shutdown_offset: int = NO_OFFSET
     #: An image that reaches to here has what was elected when it was fenced last.
     unfenced_offset: int = NO_OFFSET
+    #: Finds what it leads; None until it wants to leave.
+    led: PageSearch | None = None
 
 
 class BrokerHeartbeats:
@@ -112,6 +117,13 @@ class BrokerHeartbeats:
             if id_ in heard and not broker.is_fenced and broker.shutdown_offset == NO_OFFSET
         ]
         return not active or self._brokers[broker_id].shutdown_offset <= min(active)
+
+    def leads_any(self, image: MetadataImage, broker_id: int) -> bool:
+        """Whether a broker leads a partition: asked with every heartbeat of one that leaves."""
+        broker = self._brokers[broker_id]
+        if broker.led is None:
+            broker.led = PageSearch(partial(has_leader, broker=broker_id))
+        return broker.led.any(image.partitions)
 
     def stale_session_or_none(self, now_ms: float) -> Session | None:
         """A session that has ended, the first in Kafka's order; None while all are valid."""

@@ -70,7 +70,8 @@ def decide_register_broker(
     epoch = present.epoch if present is not None and is_same else next_offset
     parts.append(_registration_record(image, request, present if is_same else None, epoch))
     records, slices = records_or_slices(image, config, parts)
-    return Decision(records, BrokerRegistrationResponse(broker_epoch=epoch), is_internal=True, slices=slices)
+    reply = BrokerRegistrationResponse(broker_epoch=epoch)
+    return Decision(records, reply, is_internal=True, slices=slices, changed_broker=request.broker_id)
 
 
 def apply_registration(
@@ -201,7 +202,8 @@ def decide_unregister_broker(
     labels = labels_gone_with_broker(image, broker.id)
     parts: list[Part] = [IsrChanges(rows, broker_to_remove=broker.id), *labels, VersionedRecord(record, 0)]
     records, slices = records_or_slices(image, config, parts)
-    return Decision(records, UnregisterBrokerResponse(), is_internal=True, slices=slices)
+    reply = UnregisterBrokerResponse()
+    return Decision(records, reply, is_internal=True, slices=slices, changed_broker=request.broker_id)
 
 
 def apply_unregistration(heartbeats: BrokerHeartbeats, request: UnregisterBrokerRequest) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from quorate.controller.api import headers
+from quorate.controller.api.errors import retry_after_ms
 from quorate.controller.client.answered_while import answered_while
 from quorate.controller.client.connection import (
     Answer,
@@ -22,7 +23,7 @@ from quorate.controller.client.connection import (
     Request,
     Untrusted,
 )
-from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown
+from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
 _PAUSE_FIRST_SECONDS: Final = 0.02
@@ -109,6 +110,8 @@ class Attempts:
         self._first = 0
         #: Controllers that did not answer the last thing they were asked. Connections to them may be dead.
         self._silent: set[int] = set()
+        #: The refusal of one that has too much to do, while the time that it named is waited for; None: none is.
+        self.overload: Overloaded | None = None
 
     async def send(self, request: Request, *, is_repeatable: bool) -> Answer:
         """Send a request until one controller answers.
@@ -116,18 +119,30 @@ class Attempts:
         A request that is not repeatable goes on to another controller only where it certainly did nothing. One that is
         gives each controller its share of the time, so that a frozen one does not take all of it.
 
+        One that has too much to do is left alone for as long as it says, and then the next one is asked.
+
         Raises:
             NotController: none was active in time (``Unreachable``: none was there).
             OutcomeUnknown: it was sent and not answered. ApiError: a controller's refusal.
+            Overloaded: there would be room only when the time is up.
         """
         clock = asyncio.get_running_loop().time
-        ends_at = clock() + request.timeout_ms / 1000
+        begun = clock()
+        ends_at = begun + request.timeout_ms / 1000
         pause = _PAUSE_FIRST_SECONDS
         least = min(_SEND_MS_MIN, request.timeout_ms / 2) / 1000
         present_at = clock()
+        refusals = 0
         known: _Failed | None = None
         while True:
-            failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
+            try:
+                failed = await self._round(request, ends_at, is_repeatable=is_repeatable)
+            except Overloaded as error:
+                refusals += 1
+                times = "once" if refusals == 1 else f"{refusals} times"
+                await self._leave_alone(error, ends_at - least, f"asked {times} in {clock() - begun:.1f} s")
+                present_at = clock()
+                continue
             if isinstance(failed, Answer):
                 return failed
             if known is not None and not failed.has_asked:
@@ -142,8 +157,28 @@ class Attempts:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_SECONDS_MAX)
 
+    async def _leave_alone(self, refusal: Overloaded, ends_at: float, asked: str) -> None:
+        """Wait for as long as a controller says that has too much to do. Nothing has happened there.
+
+        Raises:
+            Overloaded: there is not so much time.
+        """
+        wait_s = retry_after_ms(refusal) / 1000
+        if asyncio.get_running_loop().time() + wait_s >= ends_at:
+            message = f"{refusal.message} ({asked}; try again in {wait_s:.1f} s)"
+            raise Overloaded(message, refusal.limit, wait_s * 1000) from refusal
+        self.overload = refusal
+        try:
+            await asyncio.sleep(wait_s)
+        finally:
+            self.overload = None
+
     async def _round(self, request: Request, ends_at: float, *, is_repeatable: bool) -> Answer | _Failed:
-        """The first answer, or why no controller gave one."""
+        """The first answer, or why no controller gave one.
+
+        Raises:
+            ApiError: the first refusal.
+        """
         count = len(self._connections)
         refused: NotController | None = None
         reasons: list[str] = []
@@ -160,6 +195,9 @@ class Attempts:
             except NotController as error:
                 self._silent.discard(index)
                 refused = error
+            except Overloaded:
+                self._first = (index + 1) % count
+                raise
             except NotSent as error:
                 absent += 1
                 hopeless += isinstance(error, self._hopeless)

@@ -39,6 +39,9 @@ class Decision(Generic[Reply_co]):
     #: Instead of records: a pass too large for one turn of the loop. Each slice is decided when its turn comes, on what
     #: the head is then; nothing else is decided from the first one to the last.
     slices: Sequence[Slice] = ()
+    #: Of a pass: the only broker whose standing it changes, so that the others' heartbeats need not wait for its end;
+    #: None: it may change any broker's.
+    changed_broker: int | None = None
 
     @property
     def has_records(self) -> bool:

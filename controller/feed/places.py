@@ -7,8 +7,12 @@ them can have all of that.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 from quorate.metadata_log.errors import Overloaded
+
+#: See ``Overloaded``.
+_LIMIT: Final = "feed_fetches"
 
 
 class FeedPlaces:
@@ -29,15 +33,17 @@ class FeedPlaces:
             Overloaded: there is none.
         """
         if self.taken >= self._most:
-            raise Overloaded(f"{self.taken} fetches of the feed are under way, {self._most} is the most")
+            message = f"{self.taken} fetches of the feed are under way, {self._most} is the most"
+            raise Overloaded(message, _LIMIT)
         if reader is not None:
             if self._others[reader] >= self._most_of_one:
                 message = f"{self._others[reader]} fetches of the feed by {reader} are under way"
-                raise Overloaded(f"{message}, {self._most_of_one} is the most of one principal that is no broker")
+                message += f", {self._most_of_one} is the most of one principal that is no broker"
+                raise Overloaded(message, _LIMIT)
             others = self._others.total()
             if others >= self._most_of_others:
                 message = f"{others} fetches of the feed by others than brokers are under way"
-                raise Overloaded(f"{message}, {self._most_of_others} is the most")
+                raise Overloaded(f"{message}, {self._most_of_others} is the most", _LIMIT)
             self._others[reader] += 1
         self.taken += 1
 

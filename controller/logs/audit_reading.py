@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final, Protocol
 
 from quorate.controller.api.audit_models import AuditParameters
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.audit.audit_pages import AuditPage
 
 
@@ -27,12 +29,12 @@ _NOTHING: Final = AuditPage([], None, None)
 
 
 class AuditReading:
-    """The reader of one node's own account. However many ask, one thread reads."""
+    """The reader of one node's own account. However many ask, and give up, one thread reads."""
 
     def __init__(self, lines: AuditLines | None = None) -> None:
         """None: the node writes nothing down."""
         self._lines = lines
-        self._lock = asyncio.Lock()
+        self._turn = asyncio.Lock()
 
     @property
     def dropped(self) -> int:
@@ -43,5 +45,5 @@ class AuditReading:
         """The first of the lines that are asked for."""
         if self._lines is None:
             return _NOTHING
-        async with self._lock:
-            return await asyncio.to_thread(self._lines.page, wanted.start_offset, wanted.end_offset, wanted.limit)
+        read = partial(self._lines.page, wanted.start_offset, wanted.end_offset, wanted.limit)
+        return await run_in_turn(read, self._turn)

@@ -21,6 +21,7 @@ from quorate.controller.engine.interfaces import NO_OP, WriteContext
 from quorate.controller.engine.quorum_controller import QuorumController
 from quorate.controller.operations.bootstrap import decide_activation
 from quorate.controller.partitions.elections import decide_balance_leaders, decide_elect_unclean_leaders
+from quorate.controller.partitions.preferred_counts import PreferredCounts
 from quorate.controller.partitions.replica_deletions import TopicDeletions
 from quorate.controller.quotas.mutations import MutationQuota, MutationQuotas
 from quorate.metadata_log.errors import NotController
@@ -146,7 +147,8 @@ class ActiveRole:
         self._confirm_leadership()
         self._schedule_watch()
         self._schedule_noop()
-        self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, decide_balance_leaders)
+        balance = partial(decide_balance_leaders, counts=PreferredCounts())
+        self._schedule_pass(_BALANCE, self._settings.leader_balance_interval_ms, balance)
         self._schedule_pass(_UNCLEAN, self._settings.unclean_election_interval_ms, decide_elect_unclean_leaders)
         if self.config.tokens.secrets is not None:
             self._schedule_pass(_SWEEP, self._settings.token_sweep_interval_ms, self._sweep_tokens)

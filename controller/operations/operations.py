@@ -286,7 +286,7 @@ class Operations:
 
     def _answer_steady(self, standing: SteadyBroker, metadata_offset: int) -> BrokerHeartbeatResponse | None:
         broker_id, sessions = standing.session.broker_id, self._role.sessions_or_none
-        image = self._controller.settled(lambda image: image.cluster.brokers.get(broker_id))
+        image = self._controller.settled(broker_id)
         if image is None or sessions is None:
             return None
         now_ms = self._controller.scheduler.monotonic_ms()

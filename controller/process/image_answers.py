@@ -45,7 +45,7 @@ def answers_of(image: MetadataImage, *, cluster_id: str = "", timeout_ms: float 
     Raises:
         InvalidArgument.
     """
-    sender = StillAnswers(lambda: node_of(image, cluster_id, None, _NoLog()))
+    sender = StillAnswers(lambda: node_of(image, cluster_id, None, NoLog()))
     return ControllerClient((), sender=sender, timeout_ms=timeout_ms).answers
 
 
@@ -106,7 +106,7 @@ def _route_of(request: Request) -> tuple[Route, dict[str, str]]:
     raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-class _NoLog:
+class NoLog:
     """``BrokerAbsences`` and ``ReplicaAdditions`` of an image alone."""
 
     async def at(self, end_offset: int) -> Mapping[int, int]:

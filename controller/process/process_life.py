@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from quorate.controller.engine.faults import FaultHandler
+from quorate.metadata_log.service_manager import tell_service_manager
 
 #: Exit codes of processes that a signal ended, by convention: this and the signal's number.
 _BY_SIGNAL: Final = 128
@@ -30,6 +31,7 @@ class Ending:
     def _told(self, number: int) -> None:
         if not self.is_asked_for.is_set():
             self.is_asked_for.set()
+            tell_service_manager("STOPPING=1")
             return
         sys.stderr.write("quorate: told to end a second time: ending without waiting for anything\n")
         sys.stderr.flush()

@@ -18,6 +18,7 @@ from quorate.metadata_log.directory.directory import ForeignDirectory, MetadataD
 from quorate.metadata_log.ids import ZERO_UUID, Uuid, uuid_from_text, uuid_text
 from quorate.quorum.config import QuorumConfig, QuorumLimits, QuorumTiming, VoterAddress
 from quorate.quorum.transport.tls import QuorumTls
+from quorate.quorum.versions import NEWEST_VERSION
 
 
 def quorum_config(settings: ControllerSettings, directory: MetadataDirectory) -> QuorumConfig:
@@ -49,6 +50,7 @@ def quorum_config(settings: ControllerSettings, directory: MetadataDirectory) ->
         timing=quorum_timing(settings.quorum),
         limits=quorum_limits(settings.limits),
         retention=retention_config(settings.log),
+        newest_version=newest_version(settings.quorum),
     )
 
 
@@ -67,7 +69,13 @@ def default_quorum_config(
         timing=quorum_timing(quorum),
         limits=quorum_limits(LimitSettings()),
         retention=retention_config(LogSettings()),
+        newest_version=newest_version(quorum),
     )
+
+
+def newest_version(settings: QuorumSettings) -> int:
+    """The newest version of messages that is spoken to other voters."""
+    return NEWEST_VERSION if settings.message_version_max is None else settings.message_version_max
 
 
 def quorum_timing(settings: QuorumSettings) -> QuorumTiming:

@@ -25,7 +25,7 @@ class NodeFounding:
     """The facts that a node's directory has and its settings have not."""
 
     cluster_id: str
-    #: How often the quorum was founded anew.
+    #: How often the quorum was rebuilt.
     generation: int = 0
     is_short_of_space: bool = False
     #: What the first leader of an empty log writes at its head.
@@ -161,6 +161,7 @@ class ServedCluster:
         counters, latest = self._counters, self._storage.checkpoints.latest
         counters.quorum = asdict(self._runtime.node.metrics)
         counters.event_timeouts = dict(self._events.timed_out)
+        counters.disk_free_bytes = self._storage.disk.free_bytes(self._storage.directory)
         self._leaders.report(counters, self._storage.log.end_offset)
         if latest is None or latest.id == BOOTSTRAP_ID:
             counters.latest_checkpoint_age_seconds = (self._scheduler.monotonic_ms() - self._started_ms) / 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,10 +40,14 @@ from quorate.controller.process.registrar import Registrar
 from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config, tls_files
+from quorate.controller.process.tracing.opening import open_traces
 from quorate.controller.process.warm_up import warm_up
+from quorate.metadata_log.cycle_collector import state_spared
 from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
 from quorate.metadata_log.disk import RealDisk
+from quorate.metadata_log.service_manager import tell_service_manager
+from quorate.metadata_log.standstills import StandstillWatch
 from quorate.quorum.host import QuorumListener
 from quorate.quorum.runtime import QuorumRuntime
 from quorate.quorum.storage.storage import NodeStorage
@@ -68,7 +72,8 @@ async def run_controller_process(settings: ControllerSettings) -> None:
     """
     ending, faults = Ending(), ProcessFaults(Counters())
     asyncio.get_running_loop().set_exception_handler(faults.unhandled)
-    await serve(settings, faults, ending.is_asked_for)
+    with state_spared(), closing(StandstillWatch(faults.counters.standstills)):
+        await serve(settings, faults, ending.is_asked_for, partial(tell_service_manager, "READY=1"))
 
 
 async def serve(
@@ -161,7 +166,7 @@ def _keep_account(settings: ControllerSettings, controller: QuorumController) ->
 async def _start(
     settings: ControllerSettings, faults: ProcessFaults, stack: AsyncExitStack
 ) -> tuple[Registrar, ControllerDigestWatch, CertificateWatch, KeysAddress | None]:
-    disk = RealDisk(stack.enter_context(spare_descriptors()))
+    disk = RealDisk(stack.enter_context(spare_descriptors()), faults.counters.disk_syncs.note)
     directory = MetadataDirectory.open(disk, str(settings.directory), settings.node_id, settings.cluster_id)
     stack.callback(directory.close)
     secrets = _Secrets.of(settings)
@@ -203,7 +208,7 @@ async def _start(
     stack.push_async_callback(assembly.client.close)
     stack.callback(tell_state(assembly.controller, assembly.node.broker_reports, storage.log).close)
     await assembly.quorum.start()
-    server = await _listen(assembly.node, settings, files)
+    server = await _listen(assembly.node, settings, files, stack)
     stack.push_async_callback(server.close)
     stack.callback(assembly.release)
     certificates = CertificateWatch(files, faults, faults.counters, secrets.by_setting() | parts.access.kept)
@@ -216,7 +221,13 @@ def _parts(parts: ControllerParts, files: TlsFiles | None) -> ControllerParts:
     return replace(parts, api=api, tls=None if files is None else files.as_node)
 
 
-async def _listen(node: Node, settings: ControllerSettings, files: TlsFiles | None) -> HttpServer:
+async def _listen(
+    node: Node, settings: ControllerSettings, files: TlsFiles | None, stack: AsyncExitStack
+) -> HttpServer:
+    traces = open_traces(settings.tracing, settings.node_id, node.cluster_id)
+    if traces is not None:
+        stack.push_async_callback(traces.close)  # behind the last answer
+        node = replace(node, traces=traces)
     host, port = settings.http_bind
     tls, wants = None if files is None else files.as_server, settings.tls.client_auth == "required"
     path = settings.http.unix_socket

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from quorate.controller.api.tls_files import TlsPaths, check_paths
 from quorate.controller.process.access_settings import AccessSettings, AuditSettings, QuotaSettings, TokenSettings
 from quorate.controller.process.setting_group import Group
+from quorate.controller.process.tracing.settings import TracingSettings
 from quorate.metadata_log.ids import uuid_from_text
 from quorate.metadata_log.local_sockets import checked_path
 from quorate.metadata_log.loopback import is_loopback
@@ -92,6 +93,10 @@ class QuorumSettings(Group):
     kraft_version: Literal[0, 1] = 1
     """1: the voters are written to the log, with their directories. 0: they are in the settings only, as in clusters of
     Kafka with a static voter list; for twins of such clusters."""
+
+    message_version_max: int | None = Field(default=None, ge=1, le=255)
+    """Of the versions of messages that this release knows none above this is spoken to other voters, as the release
+    before would: to rehearse an upgrade. Two voters speak the newest version that both know. Unset: all it knows."""
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -350,6 +355,7 @@ class ControllerSettings(BaseSettings):
     tls: TlsSettings = Field(default_factory=TlsSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     logging: LoggingSettings = Field(default_factory=LoggingSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)
 
     @model_validator(mode="after")
     def _check_voters(self) -> Self:

@@ -29,7 +29,7 @@ class MetaProperties:
     directory_id: Uuid
     #: Cluster whose metadata this one was made from, for a rehearsal; None for a cluster of its own.
     source_cluster_id: str | None = None
-    #: The epoch above which the quorum was founded anew, after a majority of its voters was lost; 0: it never was.
+    #: The epoch above which the quorum was rebuilt, after a majority of its voters was lost; 0: it never was.
     generation: int = 0
     #: Directory that the settings name and that this one was made in place of, after that was lost. Zero: none.
     replaces: Uuid = ZERO_UUID

@@ -8,15 +8,19 @@ This is for tools; a running node's log is ``segment_log.MetadataLog``.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from quorate.metadata_log.batches.batch import HEADER_BYTES, BatchHeader, crc_ok, parse_header
+from quorate.metadata_log.batches.batch import HEADER_BYTES, BatchHeader, crc_ok, iter_records, parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import checkpoint_id
+from quorate.metadata_log.checkpoints.saved_checkpoint import SavedCheckpoint, read_trailer
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
 from quorate.metadata_log.errors import CorruptBatch, MalformedData, StorageError
+from quorate.metadata_log.records.records import SnapshotHeaderRecord
 from quorate.metadata_log.regular_files import reading
 from quorate.metadata_log.segments.segment_files import segment_base
 
@@ -31,6 +35,8 @@ class LogFile:
     offset: int | None
     #: A checkpoint's epoch by its name.
     epoch: int | None
+    #: Of a checkpoint that was saved out of a cluster, and has any name: what stands behind its batches.
+    saved: SavedCheckpoint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,23 @@ class FileBatch:
     position: int
     header: BatchHeader
     data: bytes
+
+
+#: Told how far a file has been read, in bytes, by whoever shows that to a person; None: nobody wants to know.
+_NOTE_READ: ContextVar[Callable[[LogFile, int], None] | None] = ContextVar("note_read", default=None)
+
+
+@contextmanager
+def noting_reads(note: Callable[[LogFile, int], None]) -> Iterator[None]:
+    """While the block lasts, ``note`` is called for each batch that is read, with its file and where it ends in it.
+
+    Whoever reads does not know: the files of one answer are gone through in many places.
+    """
+    before = _NOTE_READ.set(note)
+    try:
+        yield
+    finally:
+        _NOTE_READ.reset(before)
 
 
 def classify(path: Path) -> LogFile:
@@ -54,16 +77,46 @@ def classify(path: Path) -> LogFile:
     return LogFile(path, path.suffix == ".checkpoint", None, None)
 
 
+def _classify_by_content(path: Path) -> LogFile:
+    """As ``classify``; where the name does not tell, what stands in the file does.
+
+    A checkpoint of another name would else be taken for a segment, and half of one for a whole log.
+    """
+    file = classify(path)
+    if file.offset is not None:
+        return file
+    try:
+        saved = read_trailer(str(path))
+        if saved is not None:
+            return LogFile(path, True, *saved.id, saved)
+        return LogFile(path, file.is_checkpoint or _begins_as_checkpoint(path), None, None)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from error
+
+
+def _begins_as_checkpoint(path: Path) -> bool:
+    with reading(str(path)) as stream:
+        head = stream.read(HEADER_BYTES)
+        try:
+            header = parse_header(head)
+            if not header.is_control:
+                return False
+            first = head + stream.read(header.size - HEADER_BYTES)
+            return isinstance(next(iter_records(first)).record, SnapshotHeaderRecord)
+        except (MalformedData, StopIteration):
+            return False
+
+
 def find_files(path: Path) -> list[LogFile]:
     """The files that a path stands for: itself, or a directory's segments and checkpoints in order of offset.
 
     A metadata directory, its ``__cluster_metadata-0`` or any directory that holds such files will do.
 
     Raises:
-        StorageError: nothing there, or nothing in it.
+        StorageError: nothing there, or nothing in it; a saved checkpoint whose trailer is damaged.
     """
     if path.is_file():
-        return [classify(path)]
+        return [_classify_by_content(path)]
     if not path.is_dir():
         raise StorageError(f"{path}: no such file or directory")
     inner = path / LOG_DIRECTORY_NAME
@@ -92,7 +145,9 @@ def _stream_batches(file: LogFile, stream: BinaryIO) -> Iterator[FileBatch]:
     position = 0
     expected = 0 if file.is_checkpoint else file.offset
     epoch = 0
-    while head := stream.read(HEADER_BYTES):
+    note = _NOTE_READ.get()
+    end = None if file.saved is None else file.saved.size
+    while position != end and (head := stream.read(HEADER_BYTES)):
         try:
             header = parse_header(head)
         except MalformedData as error:
@@ -102,6 +157,8 @@ def _stream_batches(file: LogFile, stream: BinaryIO) -> Iterator[FileBatch]:
         reason = _complaint(header, data, expected, epoch)
         if reason is not None:
             raise CorruptBatch(str(file.path), position, expected, reason)
+        if note is not None:
+            note(file, position + header.size)
         yield FileBatch(file, position, header, data)
         position += header.size
         expected = header.end_offset

@@ -71,8 +71,13 @@ def _node_holder(cluster_id: str, role: NodeRole, ids: Sequence[int], hosts: Ite
     return CertificateHolder(name, name, checked_hosts(hosts), uris)
 
 
+def client_principal(name: str) -> str:
+    """The principal of a client, if no rule of the controllers makes another of its certificate's subject."""
+    return f"User:CN={name}"
+
+
 def client_holder(name: str) -> CertificateHolder:
-    """An operator or a program: the principal ``User:CN=name``, if no rule of the controllers makes another of it.
+    """An operator or a program.
 
     Raises:
         CertificateError: it is no name for a client.

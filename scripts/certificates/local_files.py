@@ -7,14 +7,14 @@ from typing import Final
 
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
-from quorate.scripts.certificates.holders import files_of
+from quorate.scripts.certificates.holders import client_principal, files_of
 
 CERTIFICATES_NAME: Final = "certificates"
 #: The controllers' own secret.
 SECRET_NAME: Final = "secret"
 ADMIN_NAME: Final = "admin"
 #: Whom controllers take the administrator's certificate for.
-ADMIN_PRINCIPAL: Final = f"User:CN={ADMIN_NAME}"
+ADMIN_PRINCIPAL: Final = client_principal(ADMIN_NAME)
 
 
 def node_paths(directory: Path, name: str) -> TlsPaths:

@@ -164,7 +164,7 @@ def ask_generation(settings: ControllerSettings, cluster_id: str) -> int | None:
         reason = _not_told(one, cluster_id)
         if reason is not None:
             raise GenerationNotTold(
-                f"{reason}: the quorum may have been founded anew, and a directory of another generation cannot join:"
+                f"{reason}: the quorum may have been rebuilt, and a directory of another generation cannot join:"
                 " mend that, or say --generation, as the others' meta.properties do"
             )
     return max((one.quorum.generation or 0 for one in answers if one.quorum is not None), default=None)

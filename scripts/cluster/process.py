@@ -41,6 +41,7 @@ class ManagedProcess:
         ``enter`` is called in the child before the interpreter is loaded: it goes where the child is to run.
         """
         self.name = name
+        self._python = sys.executable
         self._arguments = list(arguments)
         self._environment = {**os.environ, **(settings or {})}
         self._log_path = log_path
@@ -51,6 +52,16 @@ class ManagedProcess:
         self._was_told = False
         #: Whether it was frozen and not thawed.
         self._is_frozen = False
+
+    def change(self, settings: Mapping[str, str | None], python: Path | None = None) -> None:
+        """Let it run otherwise from its next start on.
+
+        Args:
+            settings: as environment variables; None: not set any more. python: the interpreter; None: this one's.
+        """
+        changed = {**self._environment, **settings}
+        self._environment = {name: value for name, value in changed.items() if value is not None}
+        self._python = sys.executable if python is None else str(python)
 
     @property
     def pid(self) -> int | None:
@@ -80,7 +91,7 @@ class ManagedProcess:
         self._log_path.parent.mkdir(parents=True, exist_ok=True)
         with self._log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
+                self._python,
                 "-P",  # nothing in the directory where it is started takes the place of a package
                 *self._arguments,
                 stdin=asyncio.subprocess.DEVNULL,

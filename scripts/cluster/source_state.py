@@ -41,18 +41,13 @@ class SourceState:
     highest_epoch: int
     #: Whose directory the source is; None where no `meta.properties` says it.
     meta: MetaProperties | None
+    #: Whose state it is, and the number of times that its quorum was rebuilt (``MetaProperties.generation``), by
+    #: that file or a saved checkpoint's trailer. None and 0 where neither is there.
+    cluster_id: str | None
+    generation: int
     left: LeftBehind
     #: Checkpoints that the state would have begun with, and that are not whole.
     passed_over: tuple[PassedOver, ...] = ()
-
-    @property
-    def cluster_id(self) -> str | None:
-        return None if self.meta is None else self.meta.cluster_id
-
-    @property
-    def generation(self) -> int:
-        """The number of times that its quorum was founded anew, as ``MetaProperties.generation``."""
-        return 0 if self.meta is None else self.meta.generation
 
     @property
     def next_epoch(self) -> int:
@@ -74,7 +69,10 @@ def read_source(source: Path, at: Moment | None) -> SourceState:
     state = source_quorum_state(source)
     epochs = [image.provenance.epoch, tail_epoch, *(file.epoch or 0 for file in files if file.is_checkpoint)]
     highest = max(*epochs, 0 if state is None else state.leader_epoch)
-    return SourceState(image, highest, _meta_properties(source), left, tuple(passed_over))
+    meta = _meta_properties(source)
+    owner = meta or files[0].saved
+    cluster_id, generation = (None, 0) if owner is None else (owner.cluster_id, owner.generation)
+    return SourceState(image, highest, meta, cluster_id, generation, left, tuple(passed_over))
 
 
 def known_commit(source: Path) -> int | None:
@@ -130,8 +128,8 @@ def source_quorum_state(source: Path) -> QuorumState | None:
 
 def source_cluster_id(source: Path) -> str | None:
     """The cluster that the source belongs to, as far as it says so."""
-    meta = _meta_properties(source)
-    return None if meta is None else meta.cluster_id
+    owner = _meta_properties(source) or find_files(source)[0].saved
+    return None if owner is None else owner.cluster_id
 
 
 def _meta_properties(source: Path) -> MetaProperties | None:

@@ -40,6 +40,8 @@ class WatchedCluster:
         self.is_import = False
         self.tls = tls
         self.shared_secret = shared_secret
+        #: What was seen last; None before anything was.
+        self.seen: StatusReply | None = None
         self.client = ControllerClient(
             members.controller_urls, shared_secret=shared_secret, tls=tls, absent_ms=_ABSENT_MS, insecure=insecure
         )
@@ -57,7 +59,8 @@ class WatchedCluster:
 
     async def status(self) -> StatusReply:
         """The cluster as its active controller sees it."""
-        return await self.client.status()
+        self.seen = await self.client.status()
+        return self.seen
 
     async def wait_for_controllers(self, deadline_s: float) -> StatusReply:
         """Until there is an active controller and all voters follow it."""

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.quorum.versions import OLDEST_VERSION
 from quorate.scripts.cluster.formatting import wipe
 from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
 from quorate.scripts.drills.outcome import Expectation
 
+#: Names the interpreter of an environment in which the release before is installed.
+OLDER_VARIABLE: Final = "QUORATE_OLDER_PYTHON"
+VERSION_SETTING: Final = "QUORATE_CONTROLLER_QUORUM__MESSAGE_VERSION_MAX"
 _PAUSE_S: Final = 2.0
 #: Twice the election timeout.
 _NOBODY_S: Final = 2.0
@@ -81,6 +88,37 @@ async def rolling_restart(environment: DrillEnvironment) -> None:
         await environment.until_voting()
         await environment.load.more()
     await environment.settle(last)
+
+
+async def rolling_upgrade(environment: DrillEnvironment) -> None:
+    """Controllers of the release before, replaced one by one; then one of them goes back, and comes again.
+
+    Without a release before they are of this one, and say to each other no more than it could.
+    """
+    named = os.environ.get(OLDER_VARIABLE)
+    older = None if named is None else Path(named)
+    nodes = [node for _, node in sorted(environment.controllers.items())]
+    last = time.monotonic()
+    for node in nodes if older is not None else ():
+        last = await _replace(environment, node, {VERSION_SETTING: None}, older)
+    for node in (*nodes, nodes[0]):
+        last = await _replace(environment, node, {VERSION_SETTING: None}, None)
+        if node is nodes[-1]:
+            kept = {} if older is not None else {VERSION_SETTING: str(OLDEST_VERSION)}
+            last = await _replace(environment, nodes[0], kept, older)
+    await environment.settle(last)
+
+
+async def _replace(
+    environment: DrillEnvironment, node: LocalNode, settings: Mapping[str, str | None], python: Path | None
+) -> float:
+    """Stop a controller, and start it by another release; the moment of its start."""
+    await environment.stop(node)
+    environment.process(node.id).change(settings, python)
+    at = await environment.restart(node)
+    await environment.until_voting()
+    await environment.load.more()
+    return at
 
 
 async def follower_wipe(environment: DrillEnvironment) -> None:
@@ -183,6 +221,14 @@ DRILLS: Final = (
         cold_boot,
         "kills",
         KILL,
+    ),
+    Drill(
+        "rolling-upgrade",
+        "controllers of the release before are replaced one by one, and one goes back: writes go on, nothing is lost",
+        (outage(1_500), healthy_again(20_000)),
+        rolling_upgrade,
+        "rigs",
+        controller_settings={"QUORUM__MESSAGE_VERSION_MAX": str(OLDEST_VERSION)},
     ),
     Drill(
         "rolling-restart",

@@ -110,7 +110,7 @@ def _targets(environment: DrillEnvironment) -> Targets:
 
 
 async def _found(environment: DrillEnvironment, plan: RecoveryPlan) -> float:
-    begun = environment.event("repair", f"the quorum is founded anew, as generation {plan.generation}")
+    begun = environment.event("repair", f"the quorum is rebuilt, as generation {plan.generation}")
     await asyncio.to_thread(apply_plan, plan)
     renewed = ClusterPlan.load(environment.local.cluster.directory)
     if renewed is None:
@@ -145,7 +145,7 @@ _FOUNDED: Final = (
 DRILLS: Final = (
     Drill(
         "quorum-loss",
-        "two of three controllers are killed and wiped under load: founded anew, everything the third held is there",
+        "two of three controllers are killed and wiped under load: rebuilt, everything the third held is there",
         _FOUNDED,
         quorum_loss,
         "destroys",

@@ -25,6 +25,8 @@ from quorate.scripts.drills.places import ForeignCluster, On, prepare
 from quorate.scripts.drills.recovery_drills import DRILLS as RECOVERY_DRILLS
 from quorate.scripts.drills.replica_drills import DRILLS as REPLICA_DRILLS
 from quorate.scripts.drills.secret_drills import DRILLS as SECRET_DRILLS
+from quorate.scripts.terminal.progress.amounts import duration
+from quorate.scripts.terminal.progress.line import telling
 
 #: By name, in the order in which `all` runs them.
 DRILLS: Final[Mapping[str, Drill]] = {
@@ -98,10 +100,11 @@ async def _run(
             await drill.run(environment)
 
     begun_at_ms = time.time_ns() // 1_000_000
-    try:
-        reason = await why_unfinished(work(), _DRILL_S)
-    finally:
-        left = await _end(environment, is_guest=is_guest)
+    with telling(lambda seconds: f"{drill.name}: {duration(seconds)}, {_so_far(environment)}"):
+        try:
+            reason = await why_unfinished(work(), _DRILL_S)
+        finally:
+            left = await _end(environment, is_guest=is_guest)
     expected = {one.name for one in drill.all_expectations}
     measured = tuple(
         DrillMeasurement(expectation=_limited(one, stricter), value=environment.values.get(one.name))
@@ -123,6 +126,11 @@ async def _run(
         events=tuple(environment.events),
         acknowledged_s=tuple(round(at - environment.begun, 3) for at in environment.load.times),
     )
+
+
+def _so_far(environment: DrillEnvironment) -> str:
+    written = f"{len(environment.load.times):,} writes acknowledged"
+    return f"{written}; {environment.events[-1].text}" if environment.events else written
 
 
 async def why_unfinished(work: Awaitable[None], seconds: float) -> str:

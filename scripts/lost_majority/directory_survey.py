@@ -292,9 +292,10 @@ def _voters(image: MetadataImage | None, state: QuorumState | None) -> tuple[int
 
 
 def fingerprint(path: Path) -> str:
-    """Of names and contents of all files that mean something, 32 hexadecimal digits."""
+    """Of names and contents of all files that mean something, or of one file's content, 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(file for file in path.rglob("*") if file.is_file() and file.name not in _INDIFFERENT):
+    files = [path] if path.is_file() else path.rglob("*")
+    for file in sorted(file for file in files if file.is_file() and file.name not in _INDIFFERENT):
         name = str(file.relative_to(path)).encode()
         digest.update(b"%d %d " % (len(name), file.stat().st_size) + name)
         with file.open("rb") as stream:

@@ -142,7 +142,7 @@ def _hold(directory: Path, stack: ExitStack) -> None:
 def _require_unchanged(plan: RecoveryPlan) -> None:
     for one in plan.inputs:
         path = Path(one.path)
-        if not path.is_dir():
+        if not path.exists():
             raise RecoveryError(f"{path} is gone since the plan was made: make a new plan")
         if fingerprint(path) != one.fingerprint:
             raise RecoveryError(f"{path} has changed since the plan was made: make a new plan")

@@ -210,7 +210,7 @@ def _not_as_left(one: SurveyedDirectory, seed: SurveyedDirectory) -> str:
 def _left_behind(one: SurveyedDirectory, seed: SurveyedDirectory, generation: int) -> list[str]:
     """The records of another directory that the seed does not have."""
     if one.generation < generation:
-        return [f"{one.name} is of generation {one.generation}, before the quorum was last founded anew: left out"]
+        return [f"{one.name} is of generation {one.generation}, before the quorum was last rebuilt: left out"]
     if one.end_epoch == seed.end_epoch:
         return []  # one of the two is the beginning of the other
     shared = common_end(one, seed)

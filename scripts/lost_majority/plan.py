@@ -23,7 +23,7 @@ from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 
-#: Between the highest epoch that anybody knew and the first one of the quorum founded anew: whatever the lost voters
+#: Between the highest epoch that anybody knew and the first one of the rebuilt quorum: whatever the lost voters
 #: elected meanwhile is below it.
 EPOCHS_APART: Final = 1_000
 #: The same for offsets, where an older state takes the place of a newer one.
@@ -40,7 +40,7 @@ class PlannedInput(SurveyPart):
 
 
 class PlannedVoter(SurveyPart):
-    """A voter of the quorum founded anew."""
+    """A voter of the rebuilt quorum."""
 
     node_id: int = Field(ge=0)
     #: Its metadata directory; what is there now is kept beside it.
@@ -158,9 +158,16 @@ def plan_from_backup(
     """Take an older state, at offsets and epochs above everything that was ever seen.
 
     Raises:
-        RecoveryError: no directory that was looked at says which cluster it is to be, or one is in use.
+        RecoveryError: no directory that was looked at says which cluster it is to be, one is in use, or the backup was
+            saved from another cluster.
         StorageError, ReplayError, ImageNotAvailable: the backup cannot be read, or not at that offset.
     """
+    saved = find_files(backup)[0].saved
+    if saved is not None and judgement.seed.cluster_id not in (None, saved.cluster_id):
+        raise RecoveryError(
+            f"{backup} was saved from cluster {saved.cluster_id}, and this is {judgement.seed.cluster_id}:"
+            " name a backup of this one"
+        )
     passed_over: list[PassedOver] = []
     image = load_image(backup, offset, passed_over.append)
     provenance = image.provenance
@@ -178,7 +185,7 @@ def plan_from_backup(
         None if is_all else provenance.end_offset,
         (*said, *judgement.sentences),
     )
-    inputs = tuple(PlannedInput(path=str(path), fingerprint=fingerprint(path)) for path in _directories(backup))
+    inputs = tuple(PlannedInput(path=str(path), fingerprint=fingerprint(path)) for path in _sources(backup))
     return made.model_copy(update={"inputs": (*made.inputs, *inputs)})
 
 
@@ -224,9 +231,10 @@ def state_of(source: Path, offset: int) -> MetadataImage:
     return load_image(source, offset) if offset else EMPTY_IMAGE
 
 
-def _directories(backup: Path) -> list[Path]:
-    """Directories whose files a state is made of."""
-    return sorted({file.path.parent for file in find_files(backup)})
+def _sources(backup: Path) -> list[Path]:
+    """Directories whose files a state is made of; or the one file, which may lie beside anything."""
+    files = find_files(backup)
+    return [backup] if files[0].saved is not None else sorted({file.path.parent for file in files})
 
 
 def _plan(

@@ -51,6 +51,7 @@ from quorate.controller.api.errors import (
 from quorate.controller.api.models import HttpModel
 from quorate.controller.api.resources import (
     BrokerEndpointReply,
+    BrokerPartitionCounts,
     BrokerReply,
     BrokersReply,
     BrokerStateName,
@@ -292,6 +293,7 @@ __all__ = [
     "AuditLineReply",
     "AuditReply",
     "BrokerEndpointReply",
+    "BrokerPartitionCounts",
     "BrokerReply",
     "BrokerStateName",
     "BrokersReply",

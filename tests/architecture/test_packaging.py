@@ -21,6 +21,7 @@ LAUNCHERS = (
     "scripts/netsim",
     "scripts/quorate",
     "scripts/replay-digests",
+    "scripts/screenshots",
     "scripts/simulate",
     "scripts/spark-cluster",
     "scripts/test",

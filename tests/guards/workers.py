@@ -13,8 +13,20 @@ _INTEGRATION = Path(__file__).parents[1] / "integration"
 
 #: Folders of tests that would else have each other's cores, by group. Both groups take about as long.
 _WAITING = {
-    "clusters": ("clusters", "controllers", "kafka", "pipeline", "quorum"),
-    "servers": ("access", "answers", "brokers", "cli", "client", "connections", "embedded", "http", "plans"),
+    "clusters": ("clusters", "controllers", "guide", "kafka", "pipeline", "quorum"),
+    "servers": (
+        "access",
+        "answers",
+        "brokers",
+        "cli",
+        "client",
+        "connections",
+        "embedded",
+        "http",
+        "page",
+        "plans",
+        "shell",
+    ),
 }
 
 

@@ -30,7 +30,6 @@ from quorate.pipeline.history.page import history_page
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.history.report import HistoryReport
 from quorate.pipeline.history.series import history_series
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.capacity import Wishes, capacity
 from quorate.pipeline.jobs.compare import compare
 from quorate.pipeline.jobs.compared_sides import RequestedSide
@@ -46,6 +45,7 @@ from quorate.scripts.generated_history import making
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.incidents.thresholds import Thresholds
 from tests.history_versions import require_no_gaps, require_state
 from tests.object_store import object_store
 from tests.pipeline_logs import BEHEADED_LOG, LogWriter

@@ -14,19 +14,19 @@ from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.history.plan import HistoryOptions
 from quorate.pipeline.incidents import search
 from quorate.pipeline.incidents.reading import NoHistoryTables
-from quorate.pipeline.incidents.serial.search import search as search_serially
 from quorate.pipeline.incidents.stretch import OtherStretch
 from quorate.pipeline.incidents.tables import TABLES
-from quorate.pipeline.incidents.telling.incident import Incident
 from quorate.pipeline.incidents.telling.page import incidents_page
 from quorate.pipeline.incidents.telling.report import document, report
 from quorate.pipeline.incidents.telling.severity import severity
-from quorate.pipeline.incidents.telling.story import incidents
-from quorate.pipeline.incidents.thresholds import Thresholds
 from quorate.pipeline.jobs.history import make_history
 from quorate.pipeline.jobs.incidents import IncidentsFound, find_incidents, write_tables
-from quorate.scripts.cli.incidents.log_versions import read_versions
 from quorate.snapshots.checkpoints.stretches import stretches_of
+from quorate.snapshots.incidents.reading.log_versions import read_versions
+from quorate.snapshots.incidents.serial.search import search as search_serially
+from quorate.snapshots.incidents.telling.incident import Incident
+from quorate.snapshots.incidents.telling.story import incidents
+from quorate.snapshots.incidents.thresholds import Thresholds
 from tests.guards.patching import patching
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA_LOG
 

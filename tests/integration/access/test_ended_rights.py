@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
+from quorate.controller.http.page import events
 from quorate.controller.identity.bearer_tokens import token_line
 from tests.integration.access.test_permissions import PRINCIPALS, Guarded, bearer, guarded
 from tests.waiting import eventually
 
+EVENTS = "/v1/events"
 FEED = "/v1/metadata/batches"
 
 
@@ -136,3 +139,35 @@ async def test_read_that_was_passed_on_is_refused_where_the_token_has_ended_mean
         g.stage.quorum.confirm()
         status, reply = await asked
         assert (status, reply["error"]) == (401, "CLUSTER_AUTHORIZATION_FAILED")
+
+
+async def test_event_stream_ends_with_the_acl_before_it_tells_of_what_comes_after(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as g:
+        await g.allow("User:ana", "DESCRIBE", "CLUSTER", "kafka-cluster")
+        url = g.stage.members[2].url + EVENTS
+        async with g.plain.get(url, headers=bearer("User:ana")) as answer:
+            assert (await answer.content.readuntil(b"\n\n")).startswith(b"event: changed")
+            await forbid(g)
+            await write(g, "secret")
+            told = await answer.content.read()
+        offset = g.stage.quorum.committed
+        assert f'"state_offset": {offset}'.encode() not in told
+        status, reply = await g.ask("User:ana", "GET", EVENTS, asked=2)
+        assert (status, reply["error"]) == (403, "CLUSTER_AUTHORIZATION_FAILED")
+
+
+async def test_one_principal_has_a_bounded_share_of_event_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "STREAMS_OF_ONE_MAX", 1)
+    async with guarded(tmp_path) as g:
+        for who in ("User:ana", "User:ben"):
+            await g.allow(who, "DESCRIBE", "CLUSTER", "kafka-cluster")
+        url = g.stage.members[2].url + EVENTS
+        async with g.plain.get(url, headers=bearer("User:ana")) as held:
+            assert held.status == 200
+            async with g.plain.get(url, headers=bearer("User:ana")) as refused:
+                assert refused.status == 429
+                assert (await refused.json())["error"] == "THROTTLING_QUOTA_EXCEEDED"
+            async with g.plain.get(url, headers=bearer("User:ben")) as other:
+                assert other.status == 200

@@ -34,7 +34,7 @@ def authorized(home: Path, node: int) -> AccessParts:
 
 @asynccontextmanager
 async def refounded(home: Path) -> AsyncIterator[tuple[Stage, Path]]:
-    """Three controllers whose quorum was founded anew, and the settings of the second, whose directory is gone."""
+    """Three controllers whose quorum was rebuilt, and the settings of the second, whose directory is gone."""
     async with stage(3, access=partial(authorized, home)) as s:
         for member in s.members.values():
             member.soft.generation = GENERATION

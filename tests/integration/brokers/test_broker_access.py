@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,44 @@ async def test_loop_goes_on_while_names_are_asked_about(tmp_path: Path, monkeypa
         status, listed = await a.answer(ANA, "GET", "/v1/topics")
         assert (status, '"topics":[]' in listed) == (200, True)
         assert turned == [("a", True), ("b", True)]
+
+
+async def test_principal_who_asks_for_many_topics_at_once_waits_behind_himself_and_the_cluster_behind_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On threads, of which there are few: he has one of them at most."""
+    may_end, under_way, most = threading.Event(), 0, 0
+
+    def held(work: Callable[..., Any], *given: object) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        may_end.wait(10.0)
+        under_way -= 1
+        return work(*given)
+
+    async with asked(tmp_path) as a:
+        for right in (("READ", "TOPIC", "a"), ("DESCRIBE", "CLUSTER", "kafka-cluster")):
+            await a.allow(ANA, *right)
+        for name in ("topics_reply", "topic_reply", "image_reply"):
+            monkeypatch.setattr(http_api, name, partial(held, getattr(http_api, name)))
+        paths = ("/v1/topics", "/v1/topics/a", "/v1/image") * 3
+        asking = [asyncio.create_task(a.status(ANA, "GET", path)) for path in paths]
+
+        async def is_under_way() -> bool:
+            return under_way == 1
+
+        await eventually(is_under_way, "one is under way")
+        own = [asyncio.create_task(a.status(ROOT, "GET", "/v1/topics")) for _ in range(2)]
+
+        async def has_begun() -> bool:
+            return under_way == 3
+
+        await eventually(has_begun, "an administrator waits for no turn")
+        assert most == 3
+        may_end.set()
+        assert set(await asyncio.gather(*asking, *own)) == {200}
+        assert most == 3
 
 
 async def test_broker_follows_in_its_own_name_and_does_nothing_else(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ async def test_login_that_a_change_of_the_password_ended_is_told_from_a_stranger
             await s.say(f"Bearer wrong {number}", 1, "/v1/topics")
         ended = await created("late", s.urls[0])
     assert ended.code == exit_codes.REFUSED
-    assert "the login of User:ana is good no more: quorate login ana, or quorate logout" in ended.said
+    assert "the login of User:ana is no longer valid: quorate login ana, or quorate logout" in ended.said
 
 
 async def test_wrong_password_keeps_nothing_and_is_not_repeated(tmp_path: Path) -> None:

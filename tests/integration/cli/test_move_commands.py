@@ -168,7 +168,7 @@ async def test_run_says_what_stalls_and_goes_on_after_a_refusal(
 
     async def is_told() -> bool:
         said.append(capsys.readouterr().err)
-        return "quorate: orders-0 wait for broker 13, which has not caught up\n" in "".join(said)
+        return "quorate: orders-0 waits for broker 13, which has not caught up\n" in "".join(said)
 
     async with ControllerClient(user.stage.urls) as client, asyncio.TaskGroup() as group:
         running = group.create_task(run.carry_out(client))

@@ -22,21 +22,21 @@ async def test_snapshot_is_taken_by_the_first_controller_and_listed() -> None:
     async with stage() as s:
         url = s.urls[1]
         member = s.members[2]
-        taken = document(await command(url, "snapshot", "take", "--json"))
+        taken = document(await command(url, "snapshot", "take", "--json"))["taken"]
         digest = digest_image(member.controller.stable).text
         assert [(one["node_id"], one["is_written"], one["failure"]) for one in taken] == [(2, True, "")]
         assert taken[0]["checkpoint"]["digest"] == digest
         again = await command(url, "snapshot", "take")
         assert (again.code, again.out.splitlines()[1].split()) == (exit_codes.DONE, ["digest", digest])
         assert again.out.startswith("Controller 2 has a checkpoint of everything already: of the state at offset ")
-        (listed,) = document(await command(url, "snapshot", "list", "--json"))
+        (listed,) = document(await command(url, "snapshot", "list", "--json"))["places"]
         assert (listed["node_id"], listed["checkpoints"]) == (2, [taken[0]["checkpoint"]])
-        assert document(await command(s.urls[0], "snapshot", "list", "--json"))[0]["checkpoints"] == []
+        assert document(await command(s.urls[0], "snapshot", "list", "--json"))["places"][0]["checkpoints"] == []
 
 
 async def test_snapshot_is_taken_by_every_controller() -> None:
     async with stage() as s:
-        taken = document(await command(s.urls[0], "snapshot", "take", "--all", "--json"))
+        taken = document(await command(s.urls[0], "snapshot", "take", "--all", "--json"))["taken"]
         assert [(one["node_id"], one["is_written"]) for one in taken] == [(1, True), (2, True), (3, True)]
         assert len({one["checkpoint"]["digest"] for one in taken}) == 1
         ended = await command(s.urls[0], "snapshot", "list", "--all")
@@ -63,7 +63,7 @@ async def test_snapshot_of_a_controller_that_does_not_answer_is_named() -> None:
         )
         assert (taken.code, listed.code) == (exit_codes.UNREACHABLE, exit_codes.UNREACHABLE)
         assert all_listed.code == exit_codes.REFUSED
-        assert [bool(one["failure"]) for one in document(all_listed)] == [False, False, True]
+        assert [bool(one["failure"]) for one in document(all_listed)["places"]] == [False, False, True]
 
 
 async def test_snapshot_that_is_refused_is_exit_code_1() -> None:
@@ -86,5 +86,5 @@ async def test_snapshot_that_takes_longer_than_a_request_is_waited_for() -> None
         assert (await command(s.urls[0], "snapshot", "take")).code == exit_codes.REFUSED
         writing.is_held = False
         writing.write_waiting()
-        (taken,) = document(await end_of(process))
+        (taken,) = document(await end_of(process))["taken"]
         assert (taken["is_written"], taken["failure"]) == (True, "")

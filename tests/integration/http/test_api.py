@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgpack
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel
 
-from quorate.controller.api.content import JSON, MSGPACK
+from quorate.controller.api.content import JSON, MSGPACK, json_in_pieces
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.http import dispatch
 from tests.default_parts import node_limits
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
 
@@ -36,6 +39,26 @@ async def test_topic_is_created_described_and_deleted_through_any_controller() -
         assert (status, headers["X-Quorate-Node"], reply["responses"][0]["name"]) == (200, "1", "foo"), reply
         status, reply, _ = await s.ask(3, "GET", "/v1/topics/foo")
         assert (status, reply["error"], reply["code"]) == (404, "UNKNOWN_TOPIC_OR_PARTITION", 3)
+
+
+async def test_description_of_a_large_topic_is_made_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_on: list[threading.Thread] = []
+
+    def noted(reply: BaseModel) -> bytearray:
+        made_on.append(threading.current_thread())
+        return json_in_pieces(reply)
+
+    monkeypatch.setattr(dispatch, "json_in_pieces", noted)
+    async with stage() as s:
+        await s.register(1, 11)
+        await create(s, "few", 2)
+        await create(s, "many", 300)
+        _, few, _ = await s.ask(1, "GET", "/v1/topics/few")
+        assert (len(few["topic"]["partitions"]), made_on) == (2, [])
+        status, many, _ = await s.ask(1, "GET", "/v1/topics/many")
+    assert (status, [one["partition_index"] for one in many["topic"]["partitions"]]) == (200, list(range(300)))
+    assert len(made_on) == 1
+    assert made_on[0] is not threading.main_thread()
 
 
 async def test_topics_of_which_some_fail_are_answered_one_by_one() -> None:
@@ -107,7 +130,7 @@ async def test_status_says_what_a_node_sees_itself() -> None:
         await s.register(1, 11)
         s.members[1].soft.lost.add(3)
         _, reply, _ = await s.ask(2, "GET", "/v1/status")
-        unreachable = "controller 3 is unreachable: 0 more may fail"
+        unreachable = "controller 3 is unreachable: 0 more can fail before writes stop"
         reason = {"code": "CONTROLLERS_UNREACHABLE", "message": unreachable, "nodes": [3], "partitions": 0}
         assert (reply["verdict"], reply["reasons"]) == ("degraded", [reason])
         _, reply, headers = await s.ask(2, "GET", "/v1/status?local=true")

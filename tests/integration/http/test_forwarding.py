@@ -14,11 +14,13 @@ from aiohttp import web
 
 from quorate.controller.api.headers import HOPS, TIMEOUT_MS
 from quorate.controller.api.tls_contexts import CertificateEnded
+from quorate.controller.client.attempts import Attempts
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.client.outcomes import checked
 from quorate.controller.http import forwarding
 from quorate.controller.http.ports import Peer
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
-from quorate.metadata_log.errors import NotController
+from quorate.metadata_log.errors import NotController, Overloaded
 from tests.default_parts import node_limits
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
@@ -180,11 +182,34 @@ async def test_what_is_passed_on_at_once_and_what_waits_for_it_is_bounded() -> N
 
         status, reply, headers = refused.result()
         assert (status, reply["error"], headers["Retry-After"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "1")
-        assert reply["message"] == "1 requests wait to be passed on to the active controller, the most that may"
+        said = "too many requests wait to be passed on to the active controller: 1, and no more may"
+        assert reply["message"] == said
         assert s.members[1].controller.pending_replies == 2
         s.quorum.is_held = False
         s.quorum.commit()
         assert [(await answer)[0] for answer in (*passed_on, waiting)] == [200] * 3
+        assert len(s.members[1].controller.stable.topics.by_id) == 3
+
+
+async def test_client_that_a_standby_refuses_comes_again_by_itself_and_is_told_so_where_its_time_does_not_do() -> None:
+    async with stage(limits=node_limits(forwarded_at_once=1, forward_waiting_max=1)) as s:
+        await s.register(1, 11)
+        s.quorum.is_held = True
+        writes = [create(s, name) for name in "abc"]
+        (refused,), waiting = await asyncio.wait(writes, return_when=asyncio.FIRST_COMPLETED)
+        assert refused.result()[0] == 429
+        late = CreateTopicsRequest(topics=[CreatableTopic(name="late", num_partitions=1)])
+        async with ControllerClient([s.urls[1]]) as client, ControllerClient([s.urls[1]], timeout_ms=900) as hasty:
+            with pytest.raises(Overloaded, match=r"no more may \(asked once in 0\.\d s; try again in 1\.0 s\)"):
+                await hasty.create_topics(late)
+            asked = asyncio.create_task(client.create_topics(late))
+            sender = client.sender
+            assert isinstance(sender, Attempts)
+            await eventually(lambda: _is(sender.overload is not None), "it waits until it may come again")
+            s.quorum.is_held = False
+            s.quorum.commit()
+            checked(await asked)
+        assert {(await write)[0] for write in waiting} == {200}
         assert len(s.members[1].controller.stable.topics.by_id) == 3
 
 
@@ -199,6 +224,36 @@ async def test_active_controller_that_the_quorum_hears_is_tried_again_when_a_con
         assert not (await asyncio.wait({write}, timeout=0.6))[0], "it was given up"
         async with serving_one_answer(listening):
             assert (await write)[0] == 200
+
+
+async def test_active_controller_that_the_quorum_hears_is_never_called_unreachable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "CONNECT_SECONDS", 0.05)
+    async with stage() as s, full_port() as listening:
+        s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
+        status, reply, headers = await create(s, "foo")
+    assert (status, reply["error"], headers["Retry-After"]) == (429, "THROTTLING_QUOTA_EXCEEDED", "1")
+    assert reply["message"] == "controller 1 is active and took no connection for 0.2 s: it is busy"
+
+
+async def test_broker_and_who_asks_how_the_cluster_is_wait_for_nobody_who_changes_it() -> None:
+    """However many writes wait to be passed on: a broker lives by its heartbeats."""
+    async with stage(limits=node_limits(forwarded_at_once=1, forward_waiting_max=1)) as s:
+        epoch = await s.register(1, 11)
+        s.quorum.is_held = True
+        writes = [create(s, name) for name in ("a", "b", "c")]
+        (refused,), waiting = await asyncio.wait(writes, return_when=asyncio.FIRST_COMPLETED)
+        assert refused.result()[0] == 429
+        beat = {"broker_id": 11, "broker_epoch": epoch, "current_metadata_offset": s.quorum.committed}
+        status, reply, _ = await s.ask(2, "POST", "/v1/broker-rpc/heartbeat", beat)
+        assert (status, reply["is_fenced"]) == (200, False), reply
+        status, reply, headers = await s.ask(2, "GET", "/v1/status")
+        assert (status, headers["X-Quorate-Node"]) == (200, "1")
+        assert not any(write.done() for write in waiting)
+        s.quorum.is_held = False
+        s.quorum.commit()
+        assert {(await write)[0] for write in waiting} == {200}
 
 
 async def test_active_controller_that_the_quorum_does_not_hear_cannot_be_reached(

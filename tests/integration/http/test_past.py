@@ -13,7 +13,7 @@ import pytest
 
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.feed.feed import FeedChunk
-from quorate.controller.reads.past import IMAGES_MAX
+from quorate.controller.reads.past import IMAGES_MAX, PastImages
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
@@ -104,6 +104,7 @@ async def test_old_state_is_built_once_and_from_the_nearest_one() -> None:
         await s.register(1, 11)
         offsets = [await create(s, f"t{number}") for number in range(IMAGES_MAX + 1)]
         past = s.members[1].node.past
+        assert isinstance(past, PastImages)
         for _ in range(3):
             assert await names(s, 1, str(offsets[0])) == ["t0"]
         assert past.built == 1
@@ -131,6 +132,7 @@ async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_
             patch.setattr(clock, "wall_ms", lambda: usual + 10)
             await create(s, "since")
         past = s.members[1].node.past
+        assert isinstance(past, PastImages)
         assert [len((await past.at(Moment(time_ms=usual + ahead))).topics) for ahead in (9, 10, 3_599_999)] == [0, 2, 2]
         assert await past.at(Moment(time_ms=usual + 9)) is await past.at(Moment(time_ms=usual + 9))
         # The same made from the controller's log by a command.
@@ -150,6 +152,7 @@ async def test_state_before_the_log_comes_from_a_checkpoint_or_not_at_all() -> N
         covered = taken["checkpoint"]["end_offset"]
         await create(s, "two")
         past = member.node.past
+        assert isinstance(past, PastImages)
         past._log = LaterLog(past._log, covered)
         assert covered == before
         assert await names(s, 1, str(covered)) == ["one"]
@@ -164,6 +167,7 @@ async def test_checkpoint_damaged_since_the_start_is_passed_over() -> None:
         await s.register(1, 11)
         member = s.members[1]
         past = member.node.past
+        assert isinstance(past, PastImages)
         covered = []
         for name in ("one", "two"):
             await create(s, name)

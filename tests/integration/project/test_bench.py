@@ -44,7 +44,9 @@ def outcome(name: str, directory: Path) -> dict[str, Any]:
         "heartbeats",
         "single-create",
         "stopped-follower",
+        "ten-million",
         "search",
+        "large-image",
         "moves",
         "digest-watch",
         "audit",
@@ -59,6 +61,22 @@ def test_bench_runs_says_its_method_and_leaves_nothing_behind(name: str, tmp_pat
     assert len(benchmark["method"]) > 50
     assert any(figure["targets"] for figure in benchmark["figures"])
     assert document["machine"]["fdatasync_ms"] > 0
+
+
+def test_overload_is_answered_with_success_or_when_to_come_again_and_nothing_else_suffers(tmp_path: Path) -> None:
+    """Hundreds at once on the active controller, and on a standby, which has more of them than it passes on."""
+    done = bench("overload", "--json", "--dir", str(tmp_path), "--runs", "1", "--scale", "0.2")
+    assert done.returncode == 0, done.stderr
+
+    [benchmark] = json.loads(done.stdout)["benchmarks"]
+    samples: dict[str, list[float]] = {}
+    for figure in benchmark["figures"]:
+        samples.setdefault(figure["name"].rpartition(": ")[2], []).append(figure["samples"][0])
+    answered = zip(samples["carried out (200)"], samples["... to come again (429)"], strict=True)
+    assert [sum(counts) for counts in answered] == [600, 600, 1_200], done.stderr
+    assert min(samples["carried out (200)"]) >= 64
+    for harm in ("answered otherwise, or not", "a controller called absent", "elections", "brokers fenced"):
+        assert samples[f"... {harm}"] == [0, 0, 0], (harm, done.stderr)
 
 
 def test_bench_without_a_target_says_what_it_found(tmp_path: Path) -> None:

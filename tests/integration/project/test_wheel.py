@@ -70,6 +70,14 @@ def test_wheel_is_all_that_is_imported(installed: Path, tmp_path: Path) -> None:
     assert [module for module in modules if not module.startswith(f"{installed}/quorate/")] == []
 
 
+def test_files_of_the_web_page_come_with_the_wheel(installed: Path) -> None:
+    def files(folder: Path) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    page = Path("controller/http/page/assets")
+    assert files(installed / "quorate" / page) == files(ROOT / page)
+
+
 @pytest.mark.parametrize("page", ["library.md", "workers.md"])
 def test_programs_of_the_page_run_on_the_wheel(installed: Path, tmp_path: Path, page: str) -> None:
     found = [program for program in programs(page) if "asyncio.run(main())" in program]
@@ -84,3 +92,14 @@ def test_publisher_of_the_page_is_tested_on_the_wheel(installed: Path, tmp_path:
     (test,) = (program for program in others if "def test_" in program)
     (name,) = re.findall(r"def (test_\w+)\(", test)
     run(installed, f"{example}\n{test}\n{name}()\n", tmp_path)
+
+
+def test_deployment_files_come_with_the_wheel(installed: Path, tmp_path: Path) -> None:
+    program = """
+from quorate.scripts.deployment.handing_out import KINDS, files_of
+print(*sorted(f"{kind}/{file.name} {len(file.content)}" for kind in KINDS for file in files_of(kind)), sep="\\n")
+"""
+    ours = ROOT / "scripts" / "deployment"
+    files = [path for path in ours.glob("*/*") if path.is_file() and path.suffix != ".pyc"]
+    wanted = sorted(f"{path.relative_to(ours)} {len(path.read_text(encoding='utf-8'))}" for path in files)
+    assert run(installed, program, tmp_path).splitlines() == wanted

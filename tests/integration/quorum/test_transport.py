@@ -24,6 +24,7 @@ from quorate.quorum.transport.dialling import keep_connected
 from quorate.quorum.transport.frames import FRAME_BYTES_MAX, framed
 from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.transport import UNPROVED_MAX, PeerTransport
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
 from quorate.scripts.cluster.ports import free_ports
 from quorate.scripts.terminal import exit_codes
 from tests.default_parts import quorum_limits, quorum_timing
@@ -68,15 +69,17 @@ async def alone(http_url: str = "", **limits: int) -> AsyncIterator[tuple[Node, 
 
 
 @asynccontextmanager
-async def pair() -> AsyncIterator[Pair]:
-    """Connected."""
+async def pair(newest_version: int = NEWEST_VERSION) -> AsyncIterator[Pair]:
+    """Connected. ``newest_version``: that the second one speaks."""
     ports = free_ports(2)
     proxy = ForgetfulLink(ports[0])
     through = await proxy.start()
     low, high = Node(), Node()
     transports = {
         1: PeerTransport(config(1, {1: ports[0], 2: ports[1]}), low, lambda: (SECRET,)),
-        2: PeerTransport(config(2, {1: through, 2: ports[1]}), high, lambda: (SECRET,)),
+        2: PeerTransport(
+            replace(config(2, {1: through, 2: ports[1]}), newest_version=newest_version), high, lambda: (SECRET,)
+        ),
     }
     made = Pair(low, high, transports, proxy)
     try:
@@ -88,6 +91,12 @@ async def pair() -> AsyncIterator[Pair]:
         for transport in transports.values():
             await transport.close()
         await proxy.close()
+
+
+@pytest.mark.parametrize("newest", [OLDEST_VERSION, NEWEST_VERSION])
+async def test_both_ends_know_the_version_that_they_speak(newest: int) -> None:
+    async with pair(newest) as both:
+        assert both.low.versions == both.high.versions == [newest]
 
 
 async def test_idle_connection_stays_and_hands_no_ping_over() -> None:

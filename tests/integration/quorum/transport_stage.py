@@ -18,6 +18,8 @@ class Node:
 
     is_voter: bool = True
     events: list[tuple[str, int]] = field(default_factory=list)
+    #: Of the connections that stood, in order.
+    versions: list[int] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
     on_message: Callable[[bytes], None] = lambda payload: None
@@ -25,7 +27,8 @@ class Node:
     def now(self) -> float:
         return time.monotonic()
 
-    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool) -> None:
+    def connected(self, peer: int, directory_id: bytes, *, is_voter: bool, version: int) -> None:
+        self.versions.append(version)
         self.events.append(("connected", peer))
 
     def disconnected(self, peer: int) -> None:

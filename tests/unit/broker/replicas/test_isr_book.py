@@ -92,6 +92,27 @@ def test_due_all_in_sync_is_nothing() -> None:
     assert book.outside_count == 0
 
 
+def test_replicas_outside_are_counted_when_pages_change_and_not_when_somebody_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image = cluster_image([1, 2, 3], [partition(0, n, [1, 2, 3], isr=[1, 3] if n else [1]) for n in range(5)])
+    counted: list[int] = []
+    usual = np.bitwise_count
+
+    def count(isr: np.ndarray) -> np.ndarray:
+        counted.append(len(isr))
+        return np.asarray(usual(isr))
+
+    monkeypatch.setattr(np, "bitwise_count", count)
+    book = book_of(image)
+    assert (book.outside_count, counted) == (6, [5])
+    assert {book.outside_count for _ in range(10)} == {6}
+    assert counted == [5]
+
+    book.update(replayed(image, change(0, 0, isr=[1, 2])), ALL, now_ms=20)
+    assert (book.outside_count, counted) == (5, [5, 5])
+
+
 def test_due_follower_of_which_nothing_is_known_is_not_asked_for() -> None:
     """Alive, registered, unfenced: none of that says that it has anything."""
     book = book_of(cluster_image([1, 2, 3], [partition(0, 0, [1, 2, 3], isr=[1, 3])]))

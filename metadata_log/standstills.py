@@ -1,0 +1,87 @@
+"""Standstills of an event loop: what everybody waits who is served by it, on top of all else.
+
+A timer that is due every 10 ms comes late by as much as something else kept the loop. It costs a thousandth of a core.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Final
+
+#: Upper ends in seconds: close to each other where a quorum's heartbeats and elections are.
+STANDSTILL_BUCKETS: Final = (
+    *(0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75),
+    *(1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0),
+)
+#: What is shorter happens all the time, and nobody notices.
+_LEAST_S: Final = 0.005
+_INTERVAL_S: Final = 0.01
+
+
+class StandstillTimes:
+    """Counts of standstills by how long they were; the first bucket has those of 5 to 10 ms."""
+
+    __slots__ = ("counts", "total_seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(STANDSTILL_BUCKETS) + 1)
+        self.total_seconds = 0.0
+
+    def note(self, seconds: float) -> None:
+        """One more."""
+        self.counts[bisect_left(STANDSTILL_BUCKETS, seconds)] += 1
+        self.total_seconds += seconds
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Cumulative, as Prometheus wants them."""
+        ends = [*map(str, STANDSTILL_BUCKETS), "+Inf"]
+        return [(end, float(sum(self.counts[: place + 1]))) for place, end in enumerate(ends)]
+
+
+class Standstills:
+    """The standstills of one loop, by their cause; its thread writes."""
+
+    def __init__(self) -> None:
+        #: By cause: the loop was at ``work``, for half of the time on a processor at least; or ``waiting`` for one, for
+        #: a disk, or for the interpreter, which another thread had.
+        self.by_cause = {"waiting": StandstillTimes(), "work": StandstillTimes()}
+
+    def note(self, late_s: float, worked_s: float) -> None:
+        """A timer was late by so much; ``worked_s``: processor time of its thread since the one before it."""
+        if late_s >= _LEAST_S:
+            self.by_cause["work" if 2 * worked_s >= late_s else "waiting"].note(late_s)
+
+
+class StandstillWatch:
+    """Looks at the running loop until it is closed."""
+
+    def __init__(
+        self,
+        found: Standstills,
+        now_s: Callable[[], float] = time.monotonic,
+        worked_s: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """``found``: what it writes to. ``worked_s``: processor time of the loop's thread so far."""
+        self._found = found
+        self._now_s = now_s
+        self._worked_s = worked_s
+        self._loop = asyncio.get_running_loop()
+        self._worked_before_s = worked_s()
+        self._arm()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._timer.cancel()
+
+    def _arm(self) -> None:
+        self._due_s = self._now_s() + _INTERVAL_S
+        self._timer = self._loop.call_later(_INTERVAL_S, self._look)
+
+    def _look(self) -> None:
+        worked_s = self._worked_s()
+        self._found.note(self._now_s() - self._due_s, worked_s - self._worked_before_s)
+        self._worked_before_s = worked_s
+        self._arm()

@@ -1,0 +1,32 @@
+"""Digests of a broker's image: they give way to the loop after every small piece of work."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from quorate.broker.metadata import digests
+from quorate.broker.metadata.digests import ImageDigests
+from quorate.scripts.benchmarks.large_cluster import large_image
+from quorate.snapshots.image_digest import digest_image
+from quorate.snapshots.pauses import rows_at_once
+
+PARTITIONS = 20_000
+
+
+async def test_a_large_digest_gives_way_after_every_piece_on_a_thread_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    image, threads = large_image(PARTITIONS), list[int]()
+    monkeypatch.setattr(digests, "_give_way", lambda _: threads.append(threading.get_ident()))
+    loader: Any = SimpleNamespace(image=image)
+
+    _, digest = await asyncio.wait_for(ImageDigests(loader).at(None, 0), 60)
+
+    assert digest == digest_image(image).text
+    assert len(threads) >= PARTITIONS / rows_at_once(lambda: None)
+    assert threading.get_ident() not in threads
