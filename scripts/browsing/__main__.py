@@ -11,6 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from quorate.scripts.browsing.browser import BrowserError, running_browser
+from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.command_line import run
 
 #: Width and height of windows, in pixels.
 _SIZES: Final = ((1400, 900), (420, 900))
@@ -21,8 +23,11 @@ IS_DRAWN: Final = (
     "&& document.getElementById('timeline').ariaBusy === 'false'"
 )
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
-def main(
+
+@app.command()
+def screenshots(
     url: Annotated[str, typer.Argument(help="A controller's page, or that of `quorate page --from PATH`.")],
     out: Annotated[Path, typer.Option(help="Directory for the PNG files.")] = Path("var/screenshots"),
     name: Annotated[str, typer.Option(help="What the files are called.")] = "page",
@@ -38,11 +43,14 @@ def main(
     Example: scripts/screenshots http://127.0.0.1:18081/ --name healthy
     """
     out.mkdir(parents=True, exist_ok=True)
+    failure: Exception | None = None
     try:
         asyncio.run(_take(url, out, name, event, is_dark=dark))
     except* (BrowserError, TimeoutError, OSError) as errors:
-        typer.echo(f"quorate: no picture of {url}: {errors.exceptions[0]!r}", err=True)
-        sys.exit(1)
+        failure = errors.exceptions[0]
+    if failure is not None:
+        typer.echo(f"screenshots: no picture of {url}: {failure!r}", err=True)
+        raise typer.Exit(exit_codes.REFUSED)
 
 
 async def _take(url: str, out: Path, name: str, event: int | None, *, is_dark: bool) -> None:
@@ -62,4 +70,4 @@ async def _take(url: str, out: Path, name: str, event: int | None, *, is_dark: b
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(app, sys.argv[1:], "scripts/screenshots")

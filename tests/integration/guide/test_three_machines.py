@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -28,6 +29,8 @@ def test_guide_for_three_machines_ends_healthy_and_comes_back_from_its_backup(tm
     ended = subprocess.run(
         [sys.executable, "-m", "tests.integration.guide.machines", str(PAGE), str(tmp_path / "machines")],
         cwd=ROOT,
+        # `scripts/test` sets it; these programs are found in the directory where they are started.
+        env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"},
         capture_output=True,
         text=True,
         check=False,
