@@ -65,6 +65,8 @@ BasePort = Annotated[
     typer.Option(
         min=1024,
         max=65_000,
+        envvar="QUORATE_BASE_PORT",
+        show_envvar=True,
         help=f"First of the loopback ports of a new cluster (default {BASE_PORT}); a cluster that is there moves.",
         show_default=False,
     ),
