@@ -19,7 +19,7 @@ from quorate.controller.configs.resources import (
     is_sensitive,
 )
 from quorate.controller.configs.topic_configs import BROKER_SYNONYMS, TOPIC_CONFIGS
-from quorate.controller.configs.values import ConfigDefinition, ConfigType, as_whole
+from quorate.controller.configs.values import ConfigDefinition, ConfigType
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.protocol.configs import (
     ConfigSourceName,
@@ -32,6 +32,7 @@ from quorate.controller.protocol.configs import (
     DescribedConfig,
 )
 from quorate.metadata_log.errors import ApiError
+from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 

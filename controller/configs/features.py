@@ -8,7 +8,6 @@ from typing import Final
 from quorate.controller.configs.feature_losses import losses_of
 from quorate.controller.configs.resources import ConfigResource
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG
-from quorate.controller.configs.values import as_whole
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.decisions.metadata_version import (
@@ -31,6 +30,7 @@ from quorate.controller.protocol.features import (
 from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import ConfigRecord, FeatureLevelRecord, NoOpRecord, VersionedRecord
+from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE
 from quorate.snapshots.table.cluster import BrokerRegistration, ControllerRegistration

@@ -16,11 +16,12 @@ from quorate.controller.configs.group_configs import (
     check_group_configs,
 )
 from quorate.controller.configs.topic_configs import TOPIC_CONFIGS, check_tiered_storage, check_topic_configs
-from quorate.controller.configs.values import ConfigDefinition, ConfigType, as_whole, invalid_config
+from quorate.controller.configs.values import ConfigDefinition, ConfigType, invalid_config
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.protocol.topic_names import name_problem
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.hidden_values import ShownNames
+from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import (
     BROKER_LOGGER_RESOURCE,

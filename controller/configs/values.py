@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Final
 
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.whole_numbers import as_whole
 
 
 class ConfigType(Enum):
@@ -38,7 +39,6 @@ _BLANKS: Final = "".join(map(chr, range(0x21)))
 _SPACES: Final = " \t\n\v\f\r"
 # Compiled when first used: a controller should start fast. Digits that were taken are not given back (`++`): a
 # text of thousands of them with a wrong end would be tried in as many ways.
-_WHOLE: Final = r"[+-]?\d+"
 _DECIMAL: Final = r"([+-]?(?:NaN|Infinity|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?))[fFdD]?"
 _HEXADECIMAL: Final = r"[+-]?0[xX](?:[\da-fA-F]++(?:\.[\da-fA-F]*+)?|\.[\da-fA-F]++)[pP][+-]?\d++[fFdD]?"
 _WHOLE_BITS: Final = {ConfigType.INT: 32, ConfigType.LONG: 64}
@@ -127,15 +127,6 @@ def parse_value(name: str, type_: ConfigType, text: str) -> Value:
 def list_items(text: str) -> tuple[str, ...]:
     """The items between commas and the white space around them; ``text`` has none around it."""
     return tuple(item.strip(_SPACES) for item in text.split(","))
-
-
-def as_whole(text: str, bits: int = 32) -> int | None:
-    """A whole number of so many bits (sign included), as Java reads it; None if it is none."""
-    # Python refuses texts of some thousands of digits; so many are never in range.
-    if not re.fullmatch(_WHOLE, text) or len(text.lstrip("+-0")) > bits:
-        return None
-    number = int(text)
-    return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
 
 
 def _as_double(text: str) -> float | None:

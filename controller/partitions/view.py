@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.configs.topic_configs import MIN_ISR_CONFIG, UNCLEAN_CONFIG
-from quorate.controller.configs.values import as_whole
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.metadata_version import partition_version
 from quorate.controller.partitions.broker_columns import broker_columns
@@ -25,6 +24,7 @@ from quorate.controller.partitions.columns import (
 from quorate.controller.partitions.rules import RuleSettings
 from quorate.controller.partitions.runs import PartitionNames, change_runs
 from quorate.metadata_log.batches.runs import PartitionChangeRun
+from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.extents import TopicStretches

@@ -72,8 +72,6 @@ class ControllerParts:
     urls: Mapping[int, str]
     #: Where this controller is reached, as it registers it.
     listeners: tuple[Listener, ...]
-    #: Of topics, where no config says otherwise: partitions with fewer in sync are counted.
-    default_min_isr: int
     access: AccessParts
     #: With which it asks the other controllers over TLS.
     tls: TlsContexts | None = None
@@ -211,7 +209,7 @@ def _node(
         checkpoints=storage.checkpoints,
         checkpoint_taking=checkpoints,
         past=PastImages(history, storage.checkpoints, lambda: controller.stable),
-        counts=CountedImages(parts.default_min_isr),
+        counts=CountedImages(parts.config),
         search=PartitionSearch(parts.config),
         broker_reports=BrokerReports(clock.monotonic_ms),
         digests=StateDigests(source, background.digests, background.digest_pace),

@@ -64,7 +64,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, told: 
         checkpoints=nothing,
         checkpoint_taking=nothing,
         past=PastImages(nothing, nothing, lambda: image),
-        counts=CountedImages(parts.default_min_isr),
+        counts=CountedImages(config),
         search=PartitionSearch(config),
         broker_reports=no_broker_reports(controller),
         digests=StateDigests(nothing, DigestMemory(), Unpaced()),

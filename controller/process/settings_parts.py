@@ -46,7 +46,6 @@ def controller_parts(
         api=_node_limits(settings),
         urls={voter.id: settings.tls.url(voter.http) for voter in settings.voters},
         listeners=_listeners(settings),
-        default_min_isr=settings.topics.min_insync_replicas,
         access=access_parts(settings, cluster_id, shared_secrets, token_secrets),
     )
 

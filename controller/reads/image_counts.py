@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.controller.api.resources import BrokerPartitionCounts, PartitionCounts, StatesReply
+from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.broker_columns import broker_columns
-from quorate.controller.reads.partition_conditions import REPLICAS_MAX, is_offline
+from quorate.controller.partitions.view import min_insync_replicas
+from quorate.controller.reads.partition_conditions import is_offline
 from quorate.snapshots.counts.tally import LEADS, NOT_PREFERRED, OFFLINE, REASSIGNING, UNDER_REPLICATED, TableTally
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.image.image_parts import BROKER_RESOURCE, MIN_INSYNC_REPLICAS
 from quorate.snapshots.table.kept_counts import tally_of
 from quorate.snapshots.table.pages import PAGE_SHIFT
 from quorate.snapshots.views.derived_states import count_states
@@ -43,10 +44,10 @@ class Counted(NamedTuple):
         return self.brokers.get(broker_id) or BrokerPartitionCounts()
 
 
-def count_image(image: MetadataImage, default_min_isr: int) -> Counted:
-    """The counts of an image. ``default_min_isr``: where no config says how many replicas must be in sync."""
+def count_image(image: MetadataImage, config: ControllerConfig) -> Counted:
+    """The counts of an image."""
     tally = tally_of(image.partitions)
-    min_isr = _as_min_isr(image.configs.of(BROKER_RESOURCE, "").get(MIN_INSYNC_REPLICAS), default_min_isr)
+    min_isr = min_insync_replicas(image, config, "")  # where topics have none of their own
     counts, brokers = _of_partitions(tally, min_isr), _of_brokers(image, tally, min_isr)
     states = count_states(image)
     return Counted(
@@ -56,13 +57,6 @@ def count_image(image: MetadataImage, default_min_isr: int) -> Counted:
         {id_: found.replicas for id_, found in brokers.items() if id_ not in image.cluster.brokers},
         StatesReply(partitions=dict(states.partitions), replicas=dict(states.replicas)),
     )
-
-
-def _as_min_isr(text: str | None, default: int) -> int:
-    # What stands in an imported log may be anything; a value that Kafka would not take is as good as none.
-    # No partition has more than 64 replicas: what asks for more comes to the same.
-    is_number = text is not None and text.isascii() and text.isdigit() and int(text) > 0
-    return min(int(text or ""), REPLICAS_MAX) if is_number else default
 
 
 def _of_partitions(tally: TableTally, min_isr: int) -> PartitionCounts:

@@ -23,9 +23,6 @@ Flags = NDArray[np.bool_]
 #: Effective ``min.insync.replicas``: of each row, or one number for all.
 MinIsr = NDArray[np.int64] | np.int64
 
-#: Slots of the widest page, and so the most replicas of a partition.
-REPLICAS_MAX: Final = 64
-
 
 def is_offline(page: Page) -> Flags:
     """bool[PAGE_ROWS]: without a leader."""

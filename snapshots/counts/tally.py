@@ -6,7 +6,6 @@ own value may change, and a broker die, without a partition being looked at.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.counts.cells import Cells, Numbers
 
 #: The columns of a table that are counted.
@@ -66,7 +66,7 @@ class Shapes(NamedTuple):
 
     def above_min_isr(self, cluster_min_isr: int) -> Numbers:
         """int64[c]: members of the ISR beyond those that must be; ``cluster_min_isr``: where topics have none."""
-        needed = np.where(self.own, self.own - 1, min(cluster_min_isr, _REPLICAS_MAX))
+        needed = np.where(self.own, self.own - 1, cluster_min_isr)
         return self.in_sync - np.minimum(self.replicas, needed)
 
     def are(self, flags: int) -> NDArray[np.bool_]:
@@ -121,14 +121,8 @@ def own_min_isr_code(text: str | None) -> int:
 
     More than a partition can have replicas comes to the same as so many, and less than none to none.
     """
-    found = re.fullmatch(_WHOLE, (text or "").strip(), re.ASCII)
-    number = int(found[0]) if found else _INT_MAX + 1
-    return min(max(number, 0), _REPLICAS_MAX) + 1 if -_INT_MAX <= number <= _INT_MAX else 0
-
-
-#: As Java reads one; nobody writes a hundred zeros before it.
-_WHOLE: Final = r"[+-]?\d{1,100}"
-_INT_MAX: Final = (1 << 31) - 1
+    number = None if text is None else as_whole(text.strip())
+    return 0 if number is None else min(max(number, 0), _REPLICAS_MAX) + 1
 
 
 def _taken_apart(shapes: Numbers) -> Shapes:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from quorate.metadata_log.records.whole_numbers import as_whole
+
 NAME: Final = "min.insync.replicas"
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -91,5 +93,6 @@ def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> l
 def _value_at(spans: list[ConfigSpan], offset: int, otherwise: int) -> int:
     for span in spans:
         if span.from_offset <= offset and (span.to_offset is None or offset < span.to_offset):
-            return int(span.value) if span.value and span.value.isdigit() else otherwise
+            number = None if span.value is None else as_whole(span.value.strip())
+            return otherwise if number is None else number
     return otherwise

@@ -266,7 +266,7 @@ class Member:
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
             past=PastImages(history, self.checkpoints, lambda: self.controller.stable),
-            counts=CountedImages(default_min_isr=1),
+            counts=CountedImages(self.role.config),
             search=PartitionSearch(self.role.config),
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),
             digests=self.digests,

@@ -6,9 +6,10 @@ counted at once.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quorate.controller.api.resources import PartitionCounts
+from quorate.controller.process.settings_parts import default_parts
 from quorate.controller.reads.image_counts import count_image
 from quorate.metadata_log.batches.batch import iter_records, parse_header
 from quorate.metadata_log.ids import NO_LEADER, Uuid
@@ -30,6 +31,8 @@ from quorate.snapshots.table.reassignment import WrongStep, step_between
 
 _UNFENCE, _FENCE = -1, 1
 _MIN_ISR = "min.insync.replicas"
+#: Of a controller with no settings of its own.
+_CONFIG: Final = default_parts(node_id=100, cluster_id="simulated").config
 
 
 class BrokerSessionId(NamedTuple):
@@ -217,7 +220,7 @@ def check_image(image: MetadataImage) -> None:
         for topic_id in image.topics.by_id
         for number, partition in image.partitions.partitions_of(topic_id)
     }
-    counted = count_image(image, 1).counts
+    counted = count_image(image, _CONFIG).counts
     assert counted == _count(image, partitions), "counts"
 
 

@@ -34,7 +34,7 @@ def replies(cluster: SmallCluster) -> Iterator[BaseModel]:
     """Lists of models, models in models, bytes as text, nulls, and nothing at all."""
     yield topic(cluster, "many")
     yield topic(cluster, "few")
-    brokers = broker_replies(cluster.image, {}, 7, count_image(cluster.image, 1))
+    brokers = broker_replies(cluster.image, {}, 7, count_image(cluster.image, cluster.config))
     yield BrokersReply(brokers=brokers)
     yield BrokersReply(brokers=[])
     yield brokers[0]
@@ -56,7 +56,8 @@ def test_pieces_of_a_topic_are_its_partitions(cluster: SmallCluster) -> None:
 def test_answer_is_large_by_the_models_in_it(cluster: SmallCluster) -> None:
     assert is_large(topic(cluster, "many"))
     assert not is_large(topic(cluster, "few"))
-    assert is_large(BrokersReply(brokers=broker_replies(cluster.image, {}, 7, count_image(cluster.image, 1)) * 100))
+    brokers = broker_replies(cluster.image, {}, 7, count_image(cluster.image, cluster.config))
+    assert is_large(BrokersReply(brokers=brokers * 100))
     assert is_large(of_topics([topic(cluster, "few")] * 100))
 
 

@@ -12,11 +12,14 @@ from random import Random
 import pytest
 
 from quorate.controller.api.resources import BrokerPartitionCounts, PartitionCounts
+from quorate.controller.decisions.controller_config import ControllerConfig
+from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.reads import partition_counts
 from quorate.controller.reads.image_counts import OFFLINE_NAMED_MAX, count_image
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.metadata_log.records.records import (
     ConfigRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
     TopicRecord,
@@ -29,7 +32,15 @@ from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.views.derived_states import replica_state
 from quorate.snapshots.views.state_names import OFFLINE_REPLICA
+from tests.default_parts import controller_config
 from tests.waiting import eventually
+
+CONFIG = controller_config(node_id=1, cluster_id="c")
+
+
+def config(min_isr: int) -> ControllerConfig:
+    """With a ``min.insync.replicas`` where the log has none."""
+    return controller_config(node_id=1, cluster_id="c", static_configs={MIN_INSYNC_REPLICAS: str(min_isr)})
 
 
 def partitions(image: MetadataImage) -> Iterator[tuple[str, int, Partition]]:
@@ -83,7 +94,7 @@ def test_counts_of_captured_clusters_equal_looking_at_each_partition(
     kafka_data: Path, capture: str, default: int
 ) -> None:
     image = load_image(kafka_data / capture / "log")
-    counted = count_image(image, default)
+    counted = count_image(image, config(default))
     offline = counted.offline
     assert counted.counts == counted_one_by_one(image, default)
     assert counted.brokers == brokers_one_by_one(image, default)
@@ -107,30 +118,38 @@ def topic_of(number: int, size: int, replica_count: int = 3) -> list[VersionedRe
     ]
 
 
+def cluster_wide(value: str, resource: str = "") -> VersionedRecord:
+    """The cluster's ``min.insync.replicas``, or that of the broker ``resource``."""
+    return VersionedRecord(ConfigRecord(BROKER_RESOURCE, resource, MIN_INSYNC_REPLICAS, value), 0)
+
+
+def shrunk(number: int) -> VersionedRecord:
+    """The first partition of a topic, with its leader alone in sync."""
+    return VersionedRecord(PartitionChangeRecord(0, number.to_bytes(16, "big"), isr=(1,)), 0)
+
+
 def test_counts_follow_the_cluster_wide_min_isr() -> None:
     image = replay(EMPTY_IMAGE, [*topic_of(1, 10, replica_count=2)])
-    assert count_image(image, 1).counts.under_min_isr == 0
-    config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="5")
+    assert count_image(image, CONFIG).counts.under_min_isr == 0
     # Two replicas cannot be five: with both in the ISR nothing is missing.
-    counts = count_image(replay(image, [VersionedRecord(config, 0)]), 1).counts
+    counts = count_image(replay(image, [cluster_wide("5")]), CONFIG).counts
     assert (counts.under_min_isr, counts.at_min_isr) == (0, 10)
 
 
 def test_counts_of_the_full_width_of_a_partition() -> None:
     image = replay(EMPTY_IMAGE, topic_of(1, 2, replica_count=64))
-    assert count_image(image, 1).counts == counted_one_by_one(image, 1)
+    assert count_image(image, CONFIG).counts == counted_one_by_one(image, 1)
 
 
-def test_counts_take_a_min_isr_that_is_no_number_for_none() -> None:
-    config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="two")
-    image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
-    assert count_image(image, 3).counts.under_min_isr == 0
-
-
-def test_counts_take_a_min_isr_beyond_all_numbers_for_all_replicas() -> None:
-    config = ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=MIN_INSYNC_REPLICAS, value="9" * 40)
-    image = replay(EMPTY_IMAGE, [*topic_of(1, 3), VersionedRecord(config, 0)])
-    assert count_image(image, 1).counts.under_min_isr == 0
+@pytest.mark.parametrize("value", ["2", " +2 ", "-1", "two", "\u00b2", "9" * 40, "9" * 5_000])
+@pytest.mark.parametrize("resource", ["", "1", "2"])
+def test_counts_and_elections_take_the_same_min_isr_for_the_clusters(value: str, resource: str) -> None:
+    """Whatever stands in an imported log: what is no number is none; a controller's own value is its own alone."""
+    image = replay(EMPTY_IMAGE, [*topic_of(1, 3, replica_count=3), shrunk(1), cluster_wide(value, resource)])
+    counts = count_image(image, CONFIG).counts
+    needed = min_insync_replicas(image, CONFIG, "topic-1")
+    assert (counts.under_min_isr, counts.at_min_isr) == (needed > 1, needed == 1)
+    assert (needed == 2) is (value in ("2", " +2 ") and resource in ("", "1"))
 
 
 @pytest.mark.parametrize("width", [3, 9, 40])
@@ -157,13 +176,13 @@ def test_counts_of_rows_of_every_kind_equal_looking_at_each_partition(width: int
             image = replay(image, [VersionedRecord(record, 0)])
     for number in (3, 7, 8, 20):
         image = replay(image, [VersionedRecord(RemoveTopicRecord(number.to_bytes(16, "big")), 0)])
-    counted = count_image(image, default)
+    counted = count_image(image, config(default))
     assert counted.counts == counted_one_by_one(image, default)
     assert counted.brokers == brokers_one_by_one(image, default)
 
 
 def test_broker_without_replicas_is_counted_with_none() -> None:
-    assert count_image(EMPTY_IMAGE, 1).of_broker(7) == BrokerPartitionCounts()
+    assert count_image(EMPTY_IMAGE, CONFIG).of_broker(7) == BrokerPartitionCounts()
 
 
 async def test_count_that_nobody_waits_for_any_more_ends_before_the_next_one_begins(
@@ -171,12 +190,12 @@ async def test_count_that_nobody_waits_for_any_more_ends_before_the_next_one_beg
 ) -> None:
     begun: list[int] = []
     ended: list[MetadataImage] = []
-    may_end, counted = threading.Event(), CountedImages(1)
+    may_end, counted = threading.Event(), CountedImages(CONFIG)
 
-    def held(image: MetadataImage, default: int) -> object:
+    def held(image: MetadataImage, config: ControllerConfig) -> object:
         begun.append(len(ended))
         may_end.wait(10)
-        found = count_image(image, default)
+        found = count_image(image, config)
         ended.append(image)
         return found
 

@@ -17,6 +17,9 @@ from quorate.metadata_log.records.records import (
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.replay.replay import replay
+from tests.default_parts import controller_config
+
+CONFIG = controller_config(node_id=1, cluster_id="c")
 
 
 def held_by_unknown(image: MetadataImage) -> dict[int, int]:
@@ -36,7 +39,7 @@ def test_brokers_that_were_unregistered_too_soon_are_counted(kafka_data: Path, g
     for id_ in gone:
         epoch = image.cluster.brokers[id_].epoch
         image = replay(image, [VersionedRecord(UnregisterBrokerRecord(broker_id=id_, broker_epoch=epoch), 0)])
-    found = count_image(image, 1).unregistered
+    found = count_image(image, CONFIG).unregistered
     assert found == held_by_unknown(image)
     assert sorted(found) == sorted(gone)
 
@@ -46,4 +49,4 @@ def test_brokers_that_sets_mention_and_no_replica_is_on_hold_nothing() -> None:
     topic = VersionedRecord(TopicRecord("orders", topic_id), 0)
     partition = PartitionRecord(partition_id=0, topic_id=topic_id, replicas=(1,), isr=(1, 7), leader=1)
     image = replay(EMPTY_IMAGE, [topic, VersionedRecord(partition, 0)])
-    assert count_image(image, 1).unregistered == {1: 1}
+    assert count_image(image, CONFIG).unregistered == {1: 1}

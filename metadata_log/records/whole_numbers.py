@@ -1,0 +1,18 @@
+"""Whole numbers that stand in records as texts, as in values of configs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Compiled when first used: a controller should start fast.
+_WHOLE: Final = r"[+-]?\d+"
+
+
+def as_whole(text: str, bits: int = 32) -> int | None:
+    """A whole number of so many bits (sign included), as Java reads it; None if it is none."""
+    # Python refuses texts of some thousands of digits; so many are never in range.
+    if not re.fullmatch(_WHOLE, text) or len(text.lstrip("+-0")) > bits:
+        return None
+    number = int(text)
+    return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
