@@ -27,6 +27,7 @@ _END: Final = struct.Struct(">II8s")
 #: Far more than any trailer has.
 _TRAILER_BYTES_MAX: Final = 4_096
 _CLUSTER_ID_CHARS_MAX: Final = 256
+_PIECE_BYTES: Final = 1024 * 1024
 _DIGEST_BYTES: Final = 32
 
 
@@ -102,6 +103,20 @@ def read_trailer(path: str) -> SavedCheckpoint | None:
     if saved.size != start:
         raise CorruptState(path, f"{start} bytes before the trailer, which says {saved.size}")
     return saved
+
+
+def check_content(path: str, saved: SavedCheckpoint) -> None:
+    """Hold a file's checkpoint against what its trailer counted.
+
+    Raises:
+        CorruptState: it has other bytes. OSError: the file cannot be read.
+    """
+    content = CountedContent()
+    with reading(path) as file:
+        while piece := file.read(min(saved.size - content.size, _PIECE_BYTES)):
+            content.add(piece)
+    if content.crc != saved.crc:
+        raise CorruptState(path, f"its bytes have the CRC {content.crc}, its trailer says {saved.crc}")
 
 
 def _decoded(payload: bytes, path: str) -> SavedCheckpoint:

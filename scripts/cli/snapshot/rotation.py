@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from quorate.metadata_log.checkpoints.saved_checkpoint import read_trailer
+from quorate.metadata_log.checkpoints.saved_checkpoint import check_content, read_trailer
 from quorate.metadata_log.disk import PART_SUFFIX, RealDisk
 from quorate.metadata_log.errors import CorruptState, QuorateError
 from quorate.scripts.cli.snapshot.saved_file import discard_part
@@ -60,6 +60,8 @@ def look(directory: Path) -> Backups:
     for path in (directory / name for name in names if _NAME.fullmatch(name)):
         try:
             saved = read_trailer(str(path))
+            if saved is not None:
+                check_content(str(path), saved)
         except (CorruptState, OSError) as error:
             damaged.append(str(error))
             continue

@@ -301,16 +301,32 @@ async def test_directory_with_anything_else_or_of_another_cluster_is_refused(
         assert names(tmp_path) == [FIRST]
 
 
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-3])
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [(cut, "does not end as a backup does"), (flip, "its bytes have the CRC")],
+    ids=["cut short", "one bit in the middle"],
+)
 async def test_damaged_backup_is_named_does_not_count_and_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damage: Callable[[Path], None], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(1) as s:
         for name in (FIRST, SECOND, THIRD):
             monkeypatch.setattr(rotation, "_FORM", name)
             await backed_up(s, tmp_path)
             if name == FIRST:
-                (tmp_path / FIRST).write_bytes((tmp_path / FIRST).read_bytes()[:-3])
+                damage(tmp_path / FIRST)
         monkeypatch.setattr(rotation, "_FORM", FOURTH)
         ended = await backed_up(s, tmp_path, "--keep", "2")
     assert (ended.code, names(tmp_path)) == (exit_codes.DONE, [FIRST, THIRD, FOURTH])
-    assert f"{FIRST}: does not end as a backup does" in ended.err
+    assert f"{FIRST}: " in ended.err
+    assert named in ended.err
