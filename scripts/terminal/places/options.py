@@ -17,7 +17,7 @@ from quorate.scripts.terminal.places.chosen import CONTEXT_OPTION, DIRECTORY_OPT
 
 
 def _options(
-    directory: Annotated[
+    cluster_directory: Annotated[
         str | None,
         typer.Option(
             DIRECTORY_OPTION,
@@ -26,7 +26,7 @@ def _options(
             show_default=False,
         ),
     ] = None,
-    context: Annotated[
+    cluster_context: Annotated[
         str | None,
         typer.Option(
             CONTEXT_OPTION,
@@ -37,7 +37,7 @@ def _options(
         ),
     ] = None,
 ) -> None:
-    """Of no command of its own."""
+    """Of no command of its own. A parameter of one that has them and is called alike would get their value."""
 
 
 def with_places(command: Any) -> Any:

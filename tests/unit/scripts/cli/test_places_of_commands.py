@@ -38,23 +38,26 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def leaves(command: Any, name: str) -> Iterator[tuple[str, set[str]]]:
-    """Commands with the options that they have."""
+def leaves(command: Any, name: str) -> Iterator[tuple[str, list[Any]]]:
+    """Commands with their parameters."""
     below = getattr(command, "commands", {})
     for part, one in below.items():
         yield from leaves(one, f"{name} {part}")
     if not below:
-        yield name, {option for one in command.params for option in one.opts}
+        yield name, command.params
 
 
 @pytest.mark.parametrize("name", _COMMANDS)
 def test_commands_that_ask_controllers_know_them_by_name_and_directory_too(name: str) -> None:
     app = typer.Typer()
     _COMMANDS[name].add(app)
-    for leaf, options in leaves(with_places(typer.main.get_command(app)), name):
+    for leaf, parameters in leaves(with_places(typer.main.get_command(app)), name):
+        options = {option for one in parameters for option in one.opts}
         if "--controllers" in options:
             has_both = {"--dir", "--context"} <= options
             assert has_both == (leaf not in OF_THEIR_OWN), leaf
+        called = [one.name for one in parameters]
+        assert len(set(called)) == len(called), f"{leaf}: two parameters of one name get one value"
 
 
 async def told(*arguments: str, code: int = exit_codes.DONE) -> Ended:
