@@ -11,7 +11,8 @@ from typing import Final
 _NUMBERS: Final = itertools.count()
 _PROCESS: Final = secrets.token_hex(4)
 #: Printable, and short enough for a line of the log.
-_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+REQUEST_ID_PATTERN: Final = r"[A-Za-z0-9._:-]{1,64}"
+_FORM: Final = re.compile(REQUEST_ID_PATTERN)
 
 
 def request_id_of(given: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from quorate.controller.api.answers.plan_models import Fact, FactValue
@@ -9,13 +10,21 @@ from quorate.controller.api.answers.plan_models import Fact, FactValue
 
 def differences(then: Sequence[Fact], now: Sequence[Fact]) -> list[str]:
     """A sentence for each value that is not what it was, as ``topic orders has 6 partitions, not 3``."""
-    known = {fact.about: fact for fact in then}
-    found = {fact.about: fact for fact in now}
+    known, found = _by_name(then), _by_name(now)
     sentences: list[str] = []
-    for about in dict.fromkeys((*known, *found)):
-        old, new = known.get(about), found.get(about)
-        sentences += _of_one(about, {} if old is None else old.values, {} if new is None else new.values)
+    for name in dict.fromkeys((*known, *found)):
+        sentences += _of_one(name[0], known.get(name, {}), found.get(name, {}))
     return sentences
+
+
+def _by_name(facts: Sequence[Fact]) -> dict[tuple[str, int], dict[str, FactValue]]:
+    """The values of each; of several that are about what is called alike, by their place among these."""
+    counts: Counter[str] = Counter()
+    named = {}
+    for fact in facts:
+        named[fact.about, counts[fact.about]] = fact.values
+        counts[fact.about] += 1
+    return named
 
 
 def _of_one(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) -> Iterator[str]:
@@ -24,7 +33,7 @@ def _of_one(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) ->
     elif about.startswith("ACLs "):
         yield from (f"ACL {text} is {'gone' if text in old else 'new'}" for text in sorted(old.keys() ^ new.keys()))
     elif about.startswith("ACL "):
-        yield from (f"{about} is {'there' if new[key] == 'yes' else 'gone'}" for key in _changed(old, new))
+        yield from (f"{about} is {'there' if new.get(key) == 'yes' else 'gone'}" for key in _changed(old, new))
     else:
         for key in _changed(old, new):
             is_either = old.get(key) is not None and new.get(key) is not None

@@ -33,7 +33,7 @@ _READ: Final[Mapping[str, Callable[[MetadataImage, Any], Iterator[Fact]]]] = {
 
 
 def facts_of(image: MetadataImage, change: PlannedChange, check: Callable[[], None] = lambda: None) -> list[Fact]:
-    """The facts that a change goes by, in the order of what it names; each thing once.
+    """The facts that a change goes by, in the order of what it names; each is there once.
 
     ``check`` is called between two of them: a filter of ACLs makes one, and may go through all ACLs for it. It raises
     where the reading is to end.
@@ -42,7 +42,9 @@ def facts_of(image: MetadataImage, change: PlannedChange, check: Callable[[], No
         ApiError: INVALID_REQUEST, an election that names no partition.
         LimitExceeded: POLICY_VIOLATION, there are too many, where a thing counts each time that it is named.
     """
-    found: dict[str, Fact] = {}
+    found: list[Fact] = []
+    #: Two things may be called alike: names of users have spaces in them.
+    known: dict[str, list[Fact]] = {}
     read = (fact for name, request in change.requests.items() for fact in _READ[name](image, request))
     for count, fact in enumerate(read):
         check()
@@ -51,8 +53,11 @@ def facts_of(image: MetadataImage, change: PlannedChange, check: Callable[[], No
                 f"The change goes by more than {FACTS_MAX} facts, the most there may be; one named twice counts twice."
             )
             raise LimitExceeded(message, ErrorCode.POLICY_VIOLATION)
-        found.setdefault(fact.about, fact)
-    return list(found.values())
+        alike = known.setdefault(fact.about, [])
+        if fact not in alike:
+            alike.append(fact)
+            found.append(fact)
+    return found
 
 
 #: By the class of a request, the name that a change has for it.

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from quorate.controller.api.models import HttpModel
+from quorate.controller.api.request_ids import REQUEST_ID_PATTERN
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     CreatePartitionsRequest,
@@ -114,7 +115,7 @@ class ChangePlan(SecretMessage):
     #: The command that made it, without its arguments.
     made_by: Annotated[str, Field(max_length=100)]
     #: The request that this takes back; None: it takes none back.
-    undoes: Annotated[str, Field(max_length=64)] | None = None
+    undoes: Annotated[str, Field(pattern=f"^{REQUEST_ID_PATTERN}$")] | None = None
     steps: Annotated[list[PlanStep], Field(min_length=1, max_length=PLAN_STEPS_MAX)]
 
 

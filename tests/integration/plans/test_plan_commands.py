@@ -239,12 +239,17 @@ async def test_files_that_are_no_plans_are_refused_with_the_rule(user: Terminal,
         ({**whole, "steps": [{**whole["steps"][0], "change": {}}]}, "steps.0: a step is one request"),
         ({**whole, "made_by": "x" * 101}, "made_by: String should have at most 100 characters"),
         ({**whole, "note": ""}, "note: is not known"),
+        ({**whole, "undoes": "a\r\nX-Other: b"}, "undoes: String should match pattern"),
+        ({**whole, "undoes": ""}, "undoes: String should match pattern"),
     ):
         file.write_text(json.dumps(wrong))
         ended = await user.run("apply", str(file))
         assert (ended.code, "is no plan: " in ended.said, says in ended.said) == (exit_codes.USAGE, True, True), ended
     for path in (tmp_path, tmp_path / "none.json"):
         assert "cannot be read" in (await user.run("apply", str(path))).said
+    made_up = [{"about": "ACL of somebody", "values": {"note": "no"}}, {"about": "topic orders", "values": {}}]
+    file.write_text(json.dumps({**whole, "steps": [{**whole["steps"][0], "facts": made_up}]}))
+    assert "quorate: ACL of somebody is gone" in await refused(user, file)
     file.write_text(json.dumps({**whole, "cluster_id": "another"}))
     other = await user.run("apply", str(file))
     assert (other.code, "the plan is of cluster another, and this is" in other.err) == (exit_codes.REFUSED, True)

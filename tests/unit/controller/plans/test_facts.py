@@ -26,10 +26,16 @@ from quorate.controller.protocol.configs import (
     IncrementalAlterConfigsRequest,
     ResourceTypeName,
 )
+from quorate.controller.protocol.quotas import AlterClientQuotasRequest
 from quorate.controller.topics.reassignments import decide_alter_partition_reassignments
 from quorate.controller.topics.topics import decide_delete_topics
 from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
-from quorate.metadata_log.records.records import AccessControlEntryRecord, FenceBrokerRecord
+from quorate.metadata_log.records.records import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    EntityData,
+    FenceBrokerRecord,
+)
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 
@@ -135,6 +141,25 @@ def test_configs_go_by_those_that_are_named(cluster: SmallCluster) -> None:
     assert differences(then, facts_of(cluster.image, wanted)) == [
         "configs of topic/orders: retention.ms is 7, and was not set"
     ]
+
+
+def test_things_that_are_called_alike_are_told_apart(cluster: SmallCluster) -> None:
+    both = {"client-id": "app", "user": "ana"}, {"user": "ana client-id/app"}
+    entries = [
+        {
+            "entity": [
+                {"entity_type": kind, "entity_name": name} for kind, name in sorted(entity.items(), reverse=True)
+            ],
+            "ops": [{"key": "producer_byte_rate", "remove": True}],
+        }
+        for entity in both
+    ]
+    wanted = change(AlterClientQuotasRequest.model_validate({"entries": entries}))
+    then = facts_of(cluster.image, wanted)
+    cluster.write(ClientQuotaRecord((EntityData("user", "ana client-id/app"),), "producer_byte_rate", 1.0, False))
+    now = facts_of(cluster.image, wanted)
+    assert digest_of_facts(now) != digest_of_facts(then)
+    assert differences(then, now) == ["quotas of user/ana client-id/app: producer_byte_rate is 1.0, and was not set"]
 
 
 def test_removal_of_acls_goes_by_those_that_it_means(cluster: SmallCluster) -> None:
