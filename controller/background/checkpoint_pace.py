@@ -4,6 +4,9 @@ A checkpoint of a million partitions is seconds of work, in the process that com
 other's way. The thread works in short pieces with pauses between them, so that it takes a share of a processor and of
 the disk and no more. And while it works the interpreter hands itself over between threads many times as often as usual:
 who waits for it (the loop, after every turn in which it waited for a socket) waits half a millisecond and not five.
+
+Where millions of partitions change at once, somebody waits for all of it to be applied, and for a checkpoint nobody
+does: the thread gives way then. It never stops, so that it comes to its end however long such changes go on.
 """
 
 from __future__ import annotations
@@ -19,6 +22,10 @@ from typing import Final, Protocol
 _PIECE_S_MIN: Final = 0.001
 #: ``sys.setswitchinterval`` while any thread works.
 _SWITCH_S: Final = 0.0005
+#: So many times as long are the pauses of who gives way.
+GIVING_WAY: Final = 8
+#: How long it lasts after the last reason to; mass changes come in batches that are some hundredths apart.
+_GIVING_WAY_S: Final = 0.25
 
 
 class WorkPace(Protocol):
@@ -70,13 +77,14 @@ _QUICK: Final = _QuickSwitching()
 
 
 class WorkShare:
-    """Works for a share of the time. ``close`` may be called on another thread."""
+    """Works for a share of the time. ``give_way`` and ``close`` may be called on another thread."""
 
     def __init__(self, work_percent: int) -> None:
         """``work_percent``: 1 to 100."""
         self._pause_per_work = 100 / work_percent - 1
         self._closed = threading.Event()
         self._since = 0.0
+        self._gives_way_until = 0.0
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -87,10 +95,16 @@ class WorkShare:
 
     def pause(self) -> None:
         """Wait in proportion to the time since the last pause, in which this thread or the disk was at work."""
-        worked = time.monotonic() - self._since
+        now = time.monotonic()
+        worked = now - self._since
         if worked >= _PIECE_S_MIN:
-            self._closed.wait(worked * self._pause_per_work)
+            times = GIVING_WAY if now < self._gives_way_until else 1
+            self._closed.wait(worked * self._pause_per_work * times)
             self._since = time.monotonic()
+
+    def give_way(self) -> None:
+        """The loop has much to do: for some tenths of a second the pauses that begin are longer."""
+        self._gives_way_until = time.monotonic() + _GIVING_WAY_S
 
     def close(self) -> None:
         """No more pauses: the process wants to end."""

@@ -9,6 +9,8 @@ from quorate.controller.background.digest_memory import DigestMemory
 
 #: Of the comparison with other controllers, which wait for it: a million partitions take some 5 s, the first time.
 _DIGEST_WORK_PERCENT: Final = 25
+#: Records that commit together from which on they are a mass change, as where a broker is lost.
+MASS_RECORDS: Final = 4_096
 
 
 class SharedWork:
@@ -18,6 +20,14 @@ class SharedWork:
         self.digests = DigestMemory()
         self.checkpoint_pace = WorkShare(checkpoint_work_percent)
         self.digest_pace = WorkShare(_DIGEST_WORK_PERCENT)
+        self._end_offset = 0
+
+    def moved(self, end_offset: int) -> None:
+        """The committed state ends here now: who works beside a mass change gives way to it. Called by the loop."""
+        if end_offset - self._end_offset >= MASS_RECORDS:
+            self.checkpoint_pace.give_way()
+            self.digest_pace.give_way()
+        self._end_offset = end_offset
 
     def close(self) -> None:
         """No more pauses: the process wants to end."""

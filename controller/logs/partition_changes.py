@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from quorate.controller.logs.state_changes import NAMED_MAX, Level, StateChange
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.extents import TopicStretches
 from quorate.snapshots.table.pages import Rows
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
 from quorate.snapshots.table.reassignment import has_moving
@@ -77,8 +78,9 @@ def _name(image: MetadataImage, row: int) -> str:
 def _count_added(counted: _Counted, old: MetadataImage, new: MetadataImage, rows: Rows) -> None:
     """Partitions that are new in a topic that is not."""
     if len(rows):
-        is_grown = [new.partitions.topic_id(row) in old.topics.by_id for row in rows.tolist()]
-        counted.add(rows, np.array(is_grown))
+        stretches = TopicStretches.of(new.partitions.column(rows, "topic_ids"))
+        is_grown = [topic is not None for topic in old.topics.by_id.get_many(stretches.topics)]
+        counted.add(rows, np.repeat(is_grown, stretches.lengths))
 
 
 def _count(told: dict[str, _Counted], old: PartitionColumns, new: PartitionColumns) -> None:

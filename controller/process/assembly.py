@@ -92,6 +92,9 @@ class BackgroundWork(Protocol):
     def digest_pace(self) -> WorkPace:
         """Of whoever digests."""
 
+    def moved(self, end_offset: int) -> None:
+        """The committed state ends here now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Environment(Generic[Q]):
@@ -148,6 +151,7 @@ def assemble(
     registrar = Registrar(controller, registration, client)
 
     def stable_moved() -> None:
+        environment.background.moved(controller.applied_offset)
         node.feed.moved()
         node.access.moved()
         node.digests.note(controller.stable)

@@ -219,8 +219,8 @@ class LogSettings(Group):
     checkpoint_work_percent: int = Field(default=10, ge=1, le=100)
     """Share of the time for which a checkpoint that is being written is worked at, in pieces of a millisecond or two:
     what the least leaves to commits. A checkpoint of 1,000,000 partitions is 1 s of work, and so written within 10 to
-    15 s; 2.5 s of work, within 30 s, where all of the state must be digested too; longer on a machine that has other
-    work, for waiting counts as work. 100: no pauses."""
+    15 s; 2.5 s of work, within 30 s, where all of the state must be digested too; longer beside other work, for waiting
+    counts as work, and while masses of changes commit: pauses are eight times as long then. 100: no pauses."""
     retention_bytes: int = Field(default=100 * _MEBIBYTE, ge=0, le=2**50)
     """Older checkpoints, and the log before the oldest one kept, are removed while all of them together take more than
     this (Kafka's metadata.max.retention.bytes); the newest checkpoint always stays."""

@@ -317,6 +317,9 @@ class _SimulatedBackground:
         self.digests = DigestMemory()
         self.checkpoint_pace = self.digest_pace = Unpaced()
 
+    def moved(self, end_offset: int) -> None:
+        """It gives way to nobody."""
+
 
 class _Chance:
     """``controller.decisions.random_source.RandomSource`` from a seed."""

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from quorate.controller.background.checkpoint_pace import WorkShare
+from quorate.controller.background.checkpoint_pace import GIVING_WAY, WorkShare
+from quorate.controller.background.shared import MASS_RECORDS, SharedWork
 
 
 def work(seconds: float) -> None:
@@ -46,6 +47,34 @@ def test_pace_that_is_closed_waits_no_more() -> None:
         begun = time.monotonic()
         pace.pause()
         assert time.monotonic() - begun < 1.0
+
+
+def paused_s(pace: WorkShare) -> float:
+    """How long the pause after a hundredth of a second of work is."""
+    with pace.working():
+        work(0.01)
+        begun = time.monotonic()
+        pace.pause()
+        return time.monotonic() - begun
+
+
+def test_who_gives_way_pauses_longer_and_goes_on() -> None:
+    pace = WorkShare(50)
+    pace.give_way()
+    assert paused_s(pace) >= GIVING_WAY * 0.01 * 0.99
+
+
+def test_only_records_that_commit_together_in_masses_are_given_way_to() -> None:
+    shared = SharedWork(checkpoint_work_percent=50)
+    least = GIVING_WAY * 0.01 * 0.99
+    shared.moved(MASS_RECORDS - 1)
+    shared.moved(2 * (MASS_RECORDS - 1))
+    # A busy machine may be that slow once.
+    assert min(paused_s(shared.checkpoint_pace) for _ in range(5)) < least
+
+    shared.moved(3 * MASS_RECORDS)
+    assert paused_s(shared.checkpoint_pace) >= least
+    assert paused_s(shared.digest_pace) >= least
 
 
 def test_threads_are_switched_quickly_only_while_anybody_works() -> None:
