@@ -47,7 +47,12 @@ RESOURCE_KINDS: Final = {
 
 
 def image_difference(
-    old: MetadataImage, new: MetadataImage, is_secret: IsSecret, *, by_name: bool = False
+    old: MetadataImage,
+    new: MetadataImage,
+    is_secret: IsSecret,
+    *,
+    by_name: bool = False,
+    without_epochs: bool = False,
 ) -> list[PartDifference]:
     """Compare two states, part by part; each part is there, also where nothing differs.
 
@@ -55,14 +60,17 @@ def image_difference(
         is_secret: such a config is compared, and its value not shown; nor is what authenticates a SCRAM user.
         by_name: the images are of two clusters: ids that each cluster makes up for itself (of topics, directories,
             incarnations, ACLs, producers; brokers' epochs) are not compared, and topics found by their names.
+        without_epochs: those of brokers, partitions and their leaders are not compared: they count changes, so a
+            change that was taken back has not left them as they were.
     """
+    brokers = partial(_brokers, by_name, without_epochs)
     return [
         part_difference("features", *map(_features, (old, new))),
         part_difference("voters", *(_voters(image.kraft, by_name=by_name) for image in (old, new))),
         _differing("controllers", old.cluster.controllers, new.cluster.controllers, partial(_controllers, by_name)),
-        _differing("brokers", old.cluster.brokers, new.cluster.brokers, partial(_brokers, by_name)),
+        _differing("brokers", old.cluster.brokers, new.cluster.brokers, brokers),
         _topics(old, new, by_name=by_name),
-        partition_difference(old, new, by_name=by_name),
+        partition_difference(old, new, by_name=by_name, without_epochs=without_epochs),
         _differing("configs", old.configs.resources, new.configs.resources, partial(_configs, is_secret)),
         _differing("labels", old.labels.resources, new.labels.resources, _labels),
         _differing("client_quotas", old.client_quotas.entities, new.client_quotas.entities, _quotas),
@@ -99,9 +107,10 @@ def _controllers(by_name: bool, controllers: Mapping[int, Any]) -> _Entries:
     return {str(id_): _without(controller_json(controller), *made_up) for id_, controller in controllers.items()}
 
 
-def _brokers(by_name: bool, brokers: Mapping[int, Any]) -> _Entries:
+def _brokers(by_name: bool, without_epochs: bool, brokers: Mapping[int, Any]) -> _Entries:
     made_up = ("id", "epoch", "incarnation_id", "log_dirs", "cordoned_log_dirs") if by_name else ("id",)
-    return {str(id_): _without(broker_json(broker), *made_up) for id_, broker in brokers.items()}
+    epochs = ("epoch",) if without_epochs else ()
+    return {str(id_): _without(broker_json(broker), *made_up, *epochs) for id_, broker in brokers.items()}
 
 
 def _without(row: dict[str, Any], *names: str) -> Fields:

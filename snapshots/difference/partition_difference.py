@@ -35,6 +35,7 @@ _NUMBERS: Final = {
     "partition_epoch": "partition_epochs",
     "leader_recovery_state": "recovery_states",
 }
+_EPOCHS: Final = frozenset({"leader_epoch", "partition_epoch"})
 #: Rows that are compared at a time: some 10 MB of columns.
 _ROWS_AT_ONCE: Final = 65_536
 
@@ -54,12 +55,16 @@ class _Pairs(NamedTuple):
         return _Pairs(self.old_rows[which], self.rows[which])
 
 
-def partition_difference(old: MetadataImage, new: MetadataImage, *, by_name: bool) -> PartDifference:
+def partition_difference(
+    old: MetadataImage, new: MetadataImage, *, by_name: bool, without_epochs: bool
+) -> PartDifference:
     """Compare all partitions.
 
     Args:
         by_name: topics of one name are one, whatever their ids; the ids of directories are not compared.
+        without_epochs: nor are the epochs of partitions and of their leaders.
     """
+    left_out = (_EPOCHS if without_epochs else frozenset()) | ({"directories"} if by_name else frozenset())
     pairs = _paired_by_name(old, new) if by_name else _paired_by_id(old.partitions, new.partitions)
     in_both = np.flatnonzero((pairs.old_rows >= 0) & (pairs.rows >= 0))
     differs = np.ones(len(pairs), np.bool_)
@@ -68,7 +73,7 @@ def partition_difference(old: MetadataImage, new: MetadataImage, *, by_name: boo
     changed = 0
     for start in range(0, len(in_both), _ROWS_AT_ONCE):
         part = in_both[start : start + _ROWS_AT_ONCE]
-        fields = _fields_that_differ(old.partitions, new.partitions, pairs.take(part), by_name=by_name)
+        fields = _fields_that_differ(old.partitions, new.partitions, pairs.take(part), left_out)
         differs[part] = np.logical_or.reduce(list(fields.values()))
         changed += int(np.count_nonzero(differs[part]))
         for field, flags in fields.items():
@@ -80,7 +85,7 @@ def partition_difference(old: MetadataImage, new: MetadataImage, *, by_name: boo
         removed=int(np.count_nonzero(pairs.rows < 0)),
         changed=changed,
         fields={field: count for field, count in counts.items() if count},
-        entries=_Entries(old, new, pairs, by_name=by_name),
+        entries=_Entries(old, new, pairs, left_out),
     )
 
 
@@ -117,7 +122,9 @@ def _rows_named(image: MetadataImage, name: str) -> range:
 # --- which fields differ ------------------------------------------------------------------------------
 
 
-def _fields_that_differ(old: PartitionTable, new: PartitionTable, pairs: _Pairs, *, by_name: bool) -> dict[str, Flags]:
+def _fields_that_differ(
+    old: PartitionTable, new: PartitionTable, pairs: _Pairs, left_out: frozenset[str]
+) -> dict[str, Flags]:
     """By field, for each pair of rows that are both there, whether it differs."""
     before, after = old.gather(pairs.old_rows), new.gather(pairs.rows)
     width = max(before.width, after.width)
@@ -125,7 +132,11 @@ def _fields_that_differ(old: PartitionTable, new: PartitionTable, pairs: _Pairs,
     moved = old_slots != slots
     has_replica = np.arange(width)[:, None] < before.replica_counts
     fields = {"leader": before.leaders != after.leaders}
-    fields |= {field: getattr(before, column) != getattr(after, column) for field, column in _NUMBERS.items()}
+    fields |= {
+        field: getattr(before, column) != getattr(after, column)
+        for field, column in _NUMBERS.items()
+        if field not in left_out
+    }
     fields["replicas"] = (before.replica_counts != after.replica_counts) | (moved & has_replica).any(axis=0)
     others = np.flatnonzero(moved.any(axis=0))
     for field, column in _SETS.items():
@@ -135,7 +146,7 @@ def _fields_that_differ(old: PartitionTable, new: PartitionTable, pairs: _Pairs,
         old_ids = _sorted_ids(old_slots[:, others], old_masks[others])
         flags[others] = (old_ids != _sorted_ids(slots[:, others], masks[others])).any(axis=0)
         fields[field] = flags
-    if not by_name:
+    if "directories" not in left_out:
         fields["directories"] = _directories_differ(before, after, new.directories.codes_in(old.directories), width)
     return fields
 
@@ -164,11 +175,11 @@ def _directories_differ(
 class _Entries:
     """The differing partitions by topic name and number, each made when its turn comes."""
 
-    def __init__(self, old: MetadataImage, new: MetadataImage, pairs: _Pairs, *, by_name: bool) -> None:
+    def __init__(self, old: MetadataImage, new: MetadataImage, pairs: _Pairs, left_out: frozenset[str]) -> None:
         self._old = old
         self._new = new
         self._pairs = pairs
-        self._by_name = by_name
+        self._left_out = left_out
 
     def __iter__(self) -> Iterator[Entry]:
         names, order = self._names_and_order()
@@ -201,10 +212,7 @@ class _Entries:
     def _fields(self, table: PartitionTable, row: int) -> dict[str, Any] | None:
         if row < 0:
             return None
-        fields = _values(table.partition(row))
-        if self._by_name:
-            del fields["directories"]
-        return fields
+        return {name: value for name, value in _values(table.partition(row)).items() if name not in self._left_out}
 
 
 def _values(partition: Partition) -> dict[str, Any]:

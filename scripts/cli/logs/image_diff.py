@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -28,6 +29,13 @@ _SOURCE = (
     "then @OFFSET, @TIME or @epoch:N."
 )
 
+
+class Ignored(StrEnum):
+    """What is not compared where somebody says so."""
+
+    EPOCHS = "epochs"
+
+
 A = Annotated[str, typer.Argument(metavar="A", help=_SOURCE, show_default=False)]
 B = Annotated[str, typer.Argument(metavar="B", help="The same.", show_default=False)]
 
@@ -39,6 +47,12 @@ def diff(
         bool,
         typer.Option("--match-names", help="Two clusters: do not compare ids that each makes up, find topics by name."),
     ] = False,
+    ignored: Annotated[
+        Ignored | None,
+        typer.Option(
+            "--ignore", help="Do not compare the epochs of brokers, partitions and leaders: they count changes."
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, metavar="N", help="Show so many entries of each part at most.")
     ] = 100,
@@ -55,10 +69,12 @@ def diff(
     from quorate.controller.configs.resources import is_sensitive
 
     old, new = _read(a, secret_file), _read(b, secret_file)
-    parts = image_difference(old.image, new.image, is_sensitive, by_name=match_names)
+    parts = image_difference(
+        old.image, new.image, is_sensitive, by_name=match_names, without_epochs=ignored is not None
+    )
     with reader_may_leave():
         if as_json:
-            sys.stdout.writelines(_json_pieces(old, new, parts, limit, by_name=match_names))
+            sys.stdout.writelines(_json_pieces(old, new, parts, limit, by_name=match_names, ignored=ignored))
         else:
             sys.stdout.writelines(f"{line}\n" for line in _lines(old, new, parts, limit))
     if any(parts):
@@ -126,10 +142,16 @@ def _value_text(value: Any) -> str:
 
 
 def _json_pieces(
-    old: Source, new: Source, parts: Sequence[PartDifference], limit: int, *, by_name: bool
+    old: Source, new: Source, parts: Sequence[PartDifference], limit: int, *, by_name: bool, ignored: Ignored | None
 ) -> Iterator[str]:
     """One JSON value, piece by piece: there may be a million entries."""
-    head = {"same": not any(parts), "matched_by_name": by_name, "old": _source_json(old), "new": _source_json(new)}
+    head = {
+        "same": not any(parts),
+        "matched_by_name": by_name,
+        "ignored": [] if ignored is None else [ignored],
+        "old": _source_json(old),
+        "new": _source_json(new),
+    }
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "parts": {'
     for number, part in enumerate(parts):
         counts = {"added": part.added, "removed": part.removed, "changed": part.changed, "fields": dict(part.fields)}

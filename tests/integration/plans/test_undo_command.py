@@ -13,7 +13,7 @@ from quorate.metadata_log.records.hidden_values import no_secrets
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import MetadataImage
-from tests.integration.commands import Ended, Terminal, terminal
+from tests.integration.commands import Ended, Terminal, alone, terminal
 
 #: They count changes, so a way back and forth does not leave them as they were.
 COUNTED = {"leader_epoch", "partition_epoch"}
@@ -50,6 +50,18 @@ def differing(before: MetadataImage, after: MetadataImage) -> list[str]:
     ]
 
 
+def two_states(user: Terminal, began: int) -> tuple[str, ...]:
+    """What `image diff` is asked to compare: the state at an offset with the one now."""
+    url = user.stage.urls[1]
+    return f"{url}@{began}", url, "--ignore", "epochs", "--match-names"
+
+
+async def has_same_state(user: Terminal, began: int) -> None:
+    """As the command says; a topic that was deleted comes back under another id."""
+    same = await alone("image", "diff", *two_states(user, began))
+    assert (same.code, same.out.splitlines()[2:]) == (exit_codes.DONE, ["The states are the same."])
+
+
 async def last_request(user: Terminal) -> str:
     """The id of the newest request that wrote something."""
     _, page, _ = await user.stage.ask(1, "GET", "/v1/audit")
@@ -77,15 +89,26 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 async def test_undo_of_the_last_change_leaves_the_state_as_it_was(user: Terminal, change: str) -> None:
-    before = image(user)
+    before, began = image(user), user.stage.quorum.committed
     await done(user, *CHANGES[change])
     assert differing(before, image(user))
     request_id = await last_request(user)
     undone = await done(user, "undo", "--last", "--yes")
     assert request_id in undone.err
     assert "hush" not in undone.err + undone.out
-    assert differing(before, image(user)) == []
+    await has_same_state(user, began)
     assert await last_request(user) in (f"undo:{request_id}:1", f"undo:{request_id}:2")
+
+
+async def test_undo_of_a_move_leaves_the_state_as_it_was(user: Terminal, tmp_path: Path) -> None:
+    began = user.stage.quorum.committed
+    await done(user, "reassign", "apply", moves_file(tmp_path, 0, [13, 14]))
+    await user.catch_up("orders-0")
+    moved = await alone("image", "diff", *two_states(user, began))
+    assert (moved.code, "  ~ orders-0: " in moved.out) == (exit_codes.REFUSED, True)
+    await done(user, "undo", "--last", "--yes")
+    await user.catch_up("orders-0")
+    await has_same_state(user, began)
 
 
 async def test_undo_said_twice_takes_back_two_and_an_undo_can_be_taken_back(user: Terminal) -> None:
