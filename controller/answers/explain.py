@@ -61,7 +61,7 @@ def explain(
         symptoms.append(
             ExplainedSymptom(
                 code=code,
-                message=f"{'1 partition is' if in_it == 1 else f'{in_it} partitions are'} {words}",
+                message=f"{'1 partition is' if in_it == 1 else f'{in_it:,} partitions are'} {words}",
                 partitions=in_it,
                 topics=found.topics,
                 share=in_it / count,

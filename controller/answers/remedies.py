@@ -174,4 +174,4 @@ def _remedy(code: RemedyCode, message: str, cause: ExplainedCause, command: str 
 
 
 def _count(number: int) -> str:
-    return "1 partition is" if number == 1 else f"{number} partitions are"
+    return "1 partition is" if number == 1 else f"{number:,} partitions are"

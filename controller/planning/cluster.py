@@ -45,9 +45,11 @@ class TooFewBrokers(NoPlan):
     """
 
     def __init__(self, rows: Counts, replicas: int, brokers: int) -> None:
+        lacking = "1 partition has" if len(rows) == 1 else f"{len(rows):,} partitions have"
+        first = "" if len(rows) == 1 else "the first of them "
         super().__init__(
-            f"{len(rows)} partitions have more replicas than there are brokers that may hold them (the first of them "
-            f"{replicas} for {brokers} brokers): drain or exclude fewer brokers, or lower the number of replicas"
+            f"{lacking} more replicas than there are brokers that may hold them ({first}{replicas} for {brokers}): "
+            "drain or exclude fewer brokers, or lower the number of replicas"
         )
         self.rows = rows
         self.partition = int(rows[0])

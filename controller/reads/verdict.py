@@ -31,7 +31,7 @@ def judge(
     reasons += [*_broker_reasons(brokers), *_unregistered_reasons(unregistered), *_partition_reasons(partitions)]
     verdict: Verdict = "degraded" if reasons else "healthy"
     if partitions.offline:
-        message = f"{_count(partitions.offline, 'partition')} of {partitions.total} without a leader"
+        message = f"{_count(partitions.offline, 'partition')} of {partitions.total:,} without a leader"
         reasons.insert(0, StatusReason(code="PARTITIONS_OFFLINE", message=message, partitions=partitions.offline))
         verdict = "critical"
     if quorum.active_id is None and not quorum.is_past:
@@ -63,7 +63,7 @@ def voter_reasons(voters: Sequence[VoterReply]) -> list[StatusReason]:
             reasons.append(StatusReason(code="CONTROLLERS_NOT_VOTING", message=message, nodes=[voter.node_id]))
     for voter in voters:
         if lags(voter.lag_records) and voter.role != "unreachable":
-            message = f"controller {voter.node_id} lags {voter.lag_records} records behind"
+            message = f"controller {voter.node_id} lags {voter.lag_records:,} records behind"
             reasons.append(StatusReason(code="CONTROLLER_LAGS", message=message, nodes=[voter.node_id]))
     return reasons
 
@@ -80,7 +80,7 @@ def _broker_reasons(brokers: Sequence[BrokerReply]) -> list[StatusReason]:
         reasons.append(StatusReason(code="BROKERS_LEAVING", message=message, nodes=leaving))
     for broker in brokers:
         if lags(broker.lag_records) and broker.state != "fenced":
-            message = f"broker {broker.id} lags {broker.lag_records} records behind"
+            message = f"broker {broker.id} lags {broker.lag_records:,} records behind"
             reasons.append(StatusReason(code="BROKER_LAGS", message=message, nodes=[broker.id]))
     return reasons
 
@@ -108,7 +108,7 @@ def _partition_reasons(counts: PartitionCounts) -> list[StatusReason]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _named(noun: str, ids: Sequence[int]) -> str:

@@ -31,7 +31,7 @@ _SOURCE = (
 
 
 class Ignored(StrEnum):
-    """What is not compared where somebody says so."""
+    """Parts of the states that may be left out of a comparison."""
 
     EPOCHS = "epochs"
 

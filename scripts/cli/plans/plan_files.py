@@ -12,7 +12,7 @@ from typing import Final
 import typer
 from pydantic import ValidationError
 
-from quorate.controller.api.answers.plan_models import PLAN_FORMAT, ChangePlan, PlannedChange, PlanStep
+from quorate.controller.api.answers.plan_models import PLAN_FORMAT, PLAN_STEPS_MAX, ChangePlan, PlannedChange, PlanStep
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol.problems import problem_of
 from quorate.metadata_log.errors import QuorateError
@@ -27,6 +27,10 @@ _FILE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 class NothingToPlan(QuorateError):
     """A command would change nothing."""
+
+
+class PlanTooLarge(QuorateError):
+    """A plan that nobody could apply, as it would be refused where it is read."""
 
 
 def write_plan(
@@ -45,9 +49,14 @@ def write_plan(
         waits: each change begins when the moves of the one before it are done.
 
     Raises:
-        typer.BadParameter: the file is there, or cannot be written. As ``ask``.
+        typer.BadParameter: the file is there, or cannot be written. PlanTooLarge: the plan is. As ``ask``.
     """
     refuse_existing(file)
+    if len(changes) > PLAN_STEPS_MAX:
+        raise PlanTooLarge(
+            f"the plan would have {len(changes):,} steps: {PLAN_STEPS_MAX:,} is the most; moves need fewer with more "
+            "of them --at-once"
+        )
     plan = ask(controllers, secret_file, lambda client: _planned(client, made_by, changes, waits=waits))
     save_plan(file, plan)
 
@@ -84,14 +93,17 @@ def save_plan(file: Path, plan: ChangePlan) -> None:
     """Write a plan, whole or not at all, and show it.
 
     Raises:
-        typer.BadParameter: it cannot be written.
+        typer.BadParameter: it cannot be written. PlanTooLarge: no command would read it.
     """
     from quorate.scripts.cli.plans.wording import plan_lines
 
+    data = plan.model_dump_json(exclude_unset=True, indent=1).encode() + b"\n"
+    if len(data) > _FILE_BYTES_MAX:
+        raise PlanTooLarge(f"the plan would have {len(data):,} bytes: {_FILE_BYTES_MAX:,} is the most")
     beside = file.with_name(f".{file.name}.new")
     try:
         with open_new(beside) as written:
-            written.write(plan.model_dump_json(exclude_unset=True, indent=1).encode() + b"\n")
+            written.write(data)
         os.link(beside, file)
     except OSError as error:
         problem = error.strerror or str(error)

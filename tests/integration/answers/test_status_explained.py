@@ -13,7 +13,7 @@ async def test_status_of_lost_brokers_tells_which_explain_what_and_what_to_do(ka
     told = await alone("status", "--from", str(kafka_data / "static/m2/log"))
     assert told.code == exit_codes.CRITICAL
     lines = [line.strip() for line in told.out.splitlines()]
-    place = lines.index("- 782 partitions of 3061 without a leader")
+    place = lines.index("- 782 partitions of 3,061 without a leader")
     assert lines[place + 1 : place + 4] == [
         "65 topics, 25.5% of the partitions",
         "because broker 13 is down since 2026-11-21T00:15:13.059+00:00: 781 partitions",

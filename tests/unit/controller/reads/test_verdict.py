@@ -109,11 +109,11 @@ def test_verdict_on_a_sound_cluster_is_healthy_without_reasons() -> None:
             [],
             COUNTS,
             "degraded",
-            "controller 2 lags 20000 records behind",
+            "controller 2 lags 20,000 records behind",
         ),
         (quorum(), [broker(11, "fenced"), broker(12, "fenced")], COUNTS, "degraded", "brokers 11, 12 are fenced"),
         (quorum(), [broker(11, "controlled-shutdown")], COUNTS, "degraded", "broker 11 is in controlled shutdown"),
-        (quorum(), [broker(11, lag=20_000)], COUNTS, "degraded", "broker 11 lags 20000 records behind"),
+        (quorum(), [broker(11, lag=20_000)], COUNTS, "degraded", "broker 11 lags 20,000 records behind"),
         (
             quorum(),
             [broker(n, "fenced") for n in range(1, 9)],
@@ -135,7 +135,7 @@ def test_verdict_names_what_is_wrong(
 @pytest.mark.parametrize(
     ("held", "message"),
     [
-        ({12: 1405}, "broker 12 is not registered and holds 1405 replicas"),
+        ({12: 1405}, "broker 12 is not registered and holds 1,405 replicas"),
         ({15: 1, 12: 2}, "brokers 12, 15 are not registered and hold 3 replicas"),
     ],
 )
