@@ -7,15 +7,24 @@ import json
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from quorate.controller.answers.what_if import rehearsed
+from quorate.controller.api.answers.answer_models import WhatIfStep
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
 from quorate.scripts.cli.moves.waves import MoveRun
 from quorate.scripts.terminal import exit_codes
-from tests.integration.commands import Ended, Terminal, end_of, start, terminal
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.image.image import MetadataImage
+from tests.integration.commands import Ended, Terminal, alone, end_of, start, terminal
+from tests.unit.controller.answer_stage import CONFIG
 from tests.waiting import eventually
 
+M3 = Path(__file__).parents[2] / "data" / "kafka" / "static" / "m3" / "log"
 BROKERS = {11: "a", 12: "b", 13: "a", 14: "b"}
 
 
@@ -72,6 +81,43 @@ async def test_drain_moves_what_is_on_the_broker_and_nothing_else(user: Terminal
     assert after[3:] == before[3:]
     again = await user.run("brokers", "drain", "11", "--yes")
     assert again == (exit_codes.DONE, "Broker 11 holds no replica.\n", "")
+
+
+def captured(directory: Path, steps: list[WhatIfStep], name: str) -> tuple[MetadataImage, str]:
+    """The captured cluster, whose broker 12 is down, after some events: its state, and a file of it."""
+    image = rehearsed(load_image(M3), CONFIG, steps).image
+    file = directory / name / f"{image.provenance.end_offset:020d}-{image.provenance.epoch:010d}.checkpoint"
+    file.parent.mkdir()
+    file.write_bytes(b"".join(checkpoint_batches(image, 0)))
+    return image, str(file)
+
+
+async def test_drain_of_a_captured_cluster_copies_no_more_than_the_broker_holds_and_keeps_racks(tmp_path: Path) -> None:
+    """One topic has as many replicas as there are brokers: it is named, and drained once it has fewer."""
+    drain = ("brokers", "drain", "13", "--dry-run", "--json", "--from")
+    down = await alone(*drain, str(M3))
+    assert (down.code, "12 (fenced)" in down.err) == (exit_codes.REFUSED, True), "9 partitions need it"
+    assert (await alone(*drain, str(M3), "--include-fenced")).err.count("topics under_score") == 1
+
+    catch_up = WhatIfStep(event="catch-up")
+    alive = [WhatIfStep(event="start", brokers=[12]), catch_up]
+    _, file = captured(tmp_path, alive, "alive")
+    impossible = await alone(*drain, file)
+    assert (impossible.code, impossible.out) == (exit_codes.REFUSED, "")
+    assert "1 partition has more replicas than there are brokers that may hold them (4 for 3)" in impossible.err
+    assert json.loads(impossible.err)["message"].endswith("topics under_score")
+
+    narrower = [ReassignablePartition(partition_index=0, replicas=[11, 12, 13])]
+    fewer = WhatIfStep(event="reassign", topics=[ReassignableTopic(name="under_score", partitions=narrower)])
+    image, file = captured(tmp_path, [*alive, fewer, catch_up], "fewer")
+    plan = json.loads((await alone(*drain, file)).out)["plan"]
+    held = sum(13 in one.replicas for topic in image.topics.by_id for _, one in image.partitions.partitions_of(topic))
+    assert (plan["copies"], len(plan["moves"])) == (held, held) == (1411, 1411)
+    rack_of = {id_: broker.rack for id_, broker in image.cluster.brokers.items()}
+    for move in plan["moves"]:
+        assert 13 in move["before"]
+        assert len({rack_of[one] for one in move["after"]}) >= len({rack_of[one] for one in move["before"]})
+        assert {*move["before"]} - {13} <= {*move["after"]} <= {11, 12, 14}
 
 
 async def test_drain_gives_nothing_to_brokers_that_are_down_or_left_out(user: Terminal) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from quorate.answers import answers_of
 from quorate.controller.answers.can_stop import stop_brokers
 from quorate.controller.answers.explain import explain
 from quorate.controller.answers.hardship import Hardship
@@ -22,11 +24,14 @@ from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answers.answer_models import StopManner, WhatIfStep
 from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.checkpoints.as_records import image_records
+from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorate.snapshots.table.partition import RECOVERING, Partition
 from tests.unit.controller.answer_stage import CONFIG, RandomState, RealController
 
+STATIC = Path(__file__).parents[2] / "data" / "kafka" / "static"
 CLUSTERS = 200
 if settings.get_current_profile_name() == "long":
     CLUSTERS *= 5
@@ -86,6 +91,46 @@ def states(image: MetadataImage) -> list[object]:
     """All that is said of partitions and brokers, but for the epochs of brokers."""
     brokers = sorted((one.id, one.is_fenced, one.in_controlled_shutdown) for one in image.cluster.brokers.values())
     return [*brokers, *sorted(partitions(image), key=lambda one: one[:2])]
+
+
+def captured(moment: str) -> RealController:
+    """The controller on the state of a captured cluster of some 3,000 partitions."""
+    image = load_image(STATIC / moment / "log")
+    real = RealController([(one.record, one.version) for one in image_records(image)])
+    assert states(real.image) == states(image)
+    return real
+
+
+async def status_of(image: MetadataImage) -> dict[str, object]:
+    """What `status` says of it, but for the quorum, whose offsets are those of each log."""
+    now = (await answers_of(image).what_if([WhatIfStep(event="catch-up")])).before
+    return now.model_dump(exclude={"quorum"})
+
+
+async def test_status_of_a_captured_cluster_after_a_stop_is_the_one_that_was_told() -> None:
+    """With the counts of all derived states, and each partition to its epochs."""
+    real = captured("m3")
+    stop = WhatIfStep(event="stop", brokers=[14])
+    told = (await answers_of(real.image).what_if([stop])).after
+    expected = rehearsed(real.image, CONFIG, [stop]).image
+    assert (told.partitions.offline, told.partitions.under_replicated) == (1, 2806)
+
+    await real.stop([14])
+
+    assert await status_of(real.image) == told.model_dump(exclude={"quorum"})
+    assert states(real.image) == states(expected)
+
+
+async def test_explanation_of_a_captured_cluster_says_how_many_are_led_again_and_so_it_comes() -> None:
+    real = captured("m2")
+    first, second = explain(AskedPartitions().scope(real.image), CONFIG, 0, {}).remedies
+    for remedy, led_again, left in ((first, 780, 2), (second, 2, 0)):
+        before = real.elected.last_known
+        assert (remedy.code, remedy.led_again, remedy.risk) == ("START_BROKER", led_again, "LAST_KNOWN_LEADER")
+        assert remedy.broker is not None
+        await real.start(remedy.broker)
+        assert real.elected.last_known - before == led_again
+        assert len(suffering(real.image)[0]) == left
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["shutdown", "crash"]))

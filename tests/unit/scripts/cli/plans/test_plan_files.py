@@ -10,7 +10,7 @@ from quorate.controller.api.answers.plan_models import PLAN_FORMAT, ChangePlan, 
 from quorate.controller.protocol import DeleteTopicsRequest
 from quorate.scripts.cli.plans.plan_files import PlanTooLarge, read_plan, save_plan, write_plan
 
-CHANGE = PlannedChange(delete_topics=DeleteTopicsRequest(topic_ids=["AAAAAAAAAAAAAAAAAAAAKg"]))
+CHANGE = PlannedChange(delete_topics=DeleteTopicsRequest(topic_ids=[bytes(15) + b"a"]))
 #: Nobody listens there, and nobody is to be asked.
 NOBODY = "127.0.0.1:1"
 
