@@ -237,7 +237,6 @@ def main() -> None:
         from quorate.scripts.cli.shell.completion import answer
 
         answer(line, make_app)
-        return
     # Logs, checkpoints, tables and reports have credentials and names in them: they are for whoever runs the command.
     os.umask(0o077)
     with ending_at_once():

@@ -6,13 +6,15 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, NoReturn
 
 import typer
 import typer.main
 from typer.completion import get_completion_inspect_parameters
 
+from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.places.chosen import chosen_environment
 from quorate.scripts.terminal.places.options import own_environment, with_places
 
@@ -85,8 +87,8 @@ def completion(
     sys.stdout.write(_PROGRAMS[shell])
 
 
-def answer(line: str, make_app: Callable[[list[str]], typer.Typer]) -> None:
-    """Write the words that may stand at the end of a line, one each; in silence whatever happens.
+def answer(line: str, make_app: Callable[[list[str]], typer.Typer]) -> NoReturn:
+    """Write the words that may stand at the end of a line, one each, and end the process; in silence whatever happens.
 
     Args:
         line: with the command's own name, up to the cursor. make_app: makes the application for arguments.
@@ -98,12 +100,16 @@ def answer(line: str, make_app: Callable[[list[str]], typer.Typer]) -> None:
     with own_environment():
         for word in words_for(line, make_app):
             sys.stdout.write(f"{word}\n")
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+    # An end in order waits for threads: one may look a host name up that no resolver answers for.
+    os._exit(exit_codes.DONE)
 
 
 def words_for(line: str, make_app: Callable[[list[str]], typer.Typer]) -> list[str]:
     """The words, of a line that may be anything."""
     import io
-    from contextlib import redirect_stdout, suppress
+    from contextlib import redirect_stdout
 
     typed = _taken_apart(line)
     if not typed:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -141,9 +141,18 @@ def _asked(
     try:
         urls = find_controllers(context.params.get("controllers"))
         secret = find_secret(context.params.get("secret_file"))
-        return _plain(asyncio.run(_answer(urls, secret, question)), incomplete)
+        return _plain(_run(_answer(urls, secret, question)), incomplete)
     except _USUAL:
         return []
+
+
+def _run(answer: Coroutine[None, None, list[str]]) -> list[str]:
+    """As `asyncio.run`, which waits for threads: a host name may be looked up in one for longer than anybody waits."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(answer)
+    finally:
+        loop.close()
 
 
 async def _answer(

@@ -59,6 +59,21 @@ async def test_silent_cluster_is_not_waited_for(tmp_path: Path) -> None:
     assert took < usual + 3.0, "the rest is the start of a process, on a machine that has other work"
 
 
+async def test_resolver_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import pathlib, socket, time\n"
+        "def asked(host, *more, **named):\n"
+        "    pathlib.Path(__file__).with_name('asked').write_text(host)\n"
+        "    time.sleep(60)\n"
+        "socket.getaddrinfo = asked\n"
+    )
+    line = "quorate topics describe --controllers one.example:1,two.example:1 or"
+    async with asyncio.timeout(30):
+        words, _ = await completed(line, tmp_path, PYTHONPATH=str(tmp_path))
+    assert words == []
+    assert (tmp_path / "asked").read_text().endswith(".example"), "nobody asked the resolver"
+
+
 @pytest.mark.parametrize("directory", ["none", "."])
 async def test_directory_without_a_cluster_is_no_error(tmp_path: Path, directory: str) -> None:
     assert (await completed(f"quorate topics describe --dir {directory} or", tmp_path))[0] == []
