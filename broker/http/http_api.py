@@ -271,8 +271,7 @@ class BrokerHttp:
 
     async def _on_thread(self, request: web.Request, work: Callable[[], T]) -> T:
         """The result of work that takes long where the image is large, when whoever asks has his turn."""
-        rights = request[_RIGHTS]
-        return await self._turns.run(None if rights.is_super else rights.bounded_principal, work)
+        return await self._turns.run(request[_RIGHTS].owner, work)
 
     async def _follow(self, request: web.Request) -> web.Response:
         check_form(request, MSGPACK)

@@ -57,8 +57,7 @@ class Call:
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """The result of work that takes long where the state is large, when whoever asks has his turn."""
-        rights = self.rights
-        return await self.node.read_turns.run(None if rights.is_super else rights.bounded_principal, work)
+        return await self.node.read_turns.run(self.rights.owner, work)
 
 
 @dataclass(frozen=True, slots=True)

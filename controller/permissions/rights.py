@@ -94,6 +94,14 @@ class Rights:
         is_free = self.authorizer is None or self.caller.identity.node is not None
         return None if is_free else self.caller.principal
 
+    @property
+    def owner(self) -> str | None:
+        """The principal whose use of this node is bounded; None: the caller is one of the cluster's own.
+
+        The same as ``AccessControl.owner_of_body`` says before there are rights.
+        """
+        return None if self.is_super else self.bounded_principal
+
     def refusal(self, why: str) -> ApiError:
         """The refusal of a whole request: ``why`` follows the name of the principal."""
         message = f"Cluster authorization failed: {self.caller.principal} {why}."

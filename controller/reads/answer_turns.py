@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from quorate.controller.reads.read_turns import run_in_turn
@@ -37,8 +38,17 @@ class AnswerTurns:
         """The result of ``work``, when its turn has come.
 
         Raises:
-            Overloaded: too many wait already. ApiError: REQUEST_TIMED_OUT, it was not done in time; whatever ``work``
-                raises.
+            Overloaded: too many wait already. Else as ``run``.
+        """
+        with self.place(principal):
+            return await self.run(limit_ms, work)
+
+    @contextmanager
+    def place(self, principal: str | None) -> Iterator[None]:
+        """A place in the line, for as long as the block runs: what an answer needs is fetched by who has one.
+
+        Raises:
+            Overloaded: too many wait already.
         """
         if self._asked.total() >= ANSWERS_MAX:
             message = f"{self._asked.total()} answers wait to be rehearsed, {ANSWERS_MAX} is the most"
@@ -47,6 +57,18 @@ class AnswerTurns:
             message = f"{ANSWERS_OF_ONE_MAX} answers for {principal} wait to be rehearsed: no more may"
             raise Overloaded(message, "answers")
         self._asked[principal] += 1
+        try:
+            yield
+        finally:
+            self._asked[principal] -= 1
+            self._asked += Counter()
+
+    async def run(self, limit_ms: float, work: Callable[[Check], T]) -> T:
+        """The result of the ``work`` of one who has a place, when its turn has come.
+
+        Raises:
+            ApiError: REQUEST_TIMED_OUT, it was not done in time; whatever ``work`` raises.
+        """
         ends_at, is_over = self._now_ms() + limit_ms, False
 
         def check() -> None:
@@ -62,5 +84,3 @@ class AnswerTurns:
             return await run_in_turn(run, self._lock)
         finally:
             is_over = True
-            self._asked[principal] -= 1
-            self._asked += Counter()

@@ -140,9 +140,9 @@ def _of_partitions(
 
 async def what_happened(call: Call, parameters: TimelineParameters, body: Nothing) -> TimelineReply:
     node, before = call.node, parameters.before
-    stretch = await node.past.stretch_before(before, STRETCH_BYTES_MAX)
-    quorum = node.cluster.quorum()
-    now_ms = None if quorum.is_past else int(node.cluster.wall_ms())
-    about = TimelineNode(node.cluster_id, node.config, now_ms, quorum.is_past or quorum.leader_id is not None)
-    work = partial(told_timeline, stretch, about, before, parameters.limit)
-    return await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
+    with node.turns.place(call.rights.bounded_principal):
+        stretch = await node.past.stretch_before(before, STRETCH_BYTES_MAX)
+        quorum = node.cluster.quorum()
+        now_ms = None if quorum.is_past else int(node.cluster.wall_ms())
+        about = TimelineNode(node.cluster_id, node.config, now_ms, quorum.is_past or quorum.leader_id is not None)
+        return await node.turns.run(_limit_ms(call), partial(told_timeline, stretch, about, before, parameters.limit))

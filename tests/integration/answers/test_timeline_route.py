@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from quorate.controller.http.handlers import answers
+from quorate.controller.reads.answer_turns import ANSWERS_MAX
+from quorate.controller.reads.past import PastImages
 from tests.guards.patching import patching
 from tests.integration.http_stage import Stage, stage
 
@@ -107,6 +110,19 @@ async def test_log_without_records_has_no_events() -> None:
     async with stage(1) as s:
         reply = await timeline(s, before=0)
         assert (reply["events"], reply["spans"], reply["begin_ms"], reply["earlier"]) == ([], [], None, None)
+
+
+async def test_log_is_not_read_for_whom_there_is_no_place_in_the_line() -> None:
+    async with stage(1) as s:
+        await lived(s)
+        node = s.members[1].node
+        with ExitStack() as taken:
+            for _ in range(ANSWERS_MAX):
+                taken.enter_context(node.turns.place(None))
+            status, reply, _ = await s.ask(1, "GET", "/v1/answers/timeline")
+        assert isinstance(node.past, PastImages)
+        assert (status, node.past.built) == (429, 0), reply
+        assert (await timeline(s))["events"]
 
 
 async def test_stranger_is_told_nothing() -> None:
