@@ -32,7 +32,7 @@ from quorate.controller.protocol.configs import (
     DescribedConfig,
 )
 from quorate.metadata_log.errors import ApiError
-from quorate.metadata_log.records.whole_numbers import as_whole
+from quorate.metadata_log.records.config_texts import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 

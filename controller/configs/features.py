@@ -29,8 +29,8 @@ from quorate.controller.protocol.features import (
 )
 from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.config_texts import as_whole
 from quorate.metadata_log.records.records import ConfigRecord, FeatureLevelRecord, NoOpRecord, VersionedRecord
-from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import BROKER_RESOURCE
 from quorate.snapshots.table.cluster import BrokerRegistration, ControllerRegistration

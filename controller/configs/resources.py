@@ -20,8 +20,8 @@ from quorate.controller.configs.values import ConfigDefinition, ConfigType, inva
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.protocol.topic_names import name_problem
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.config_texts import as_whole
 from quorate.metadata_log.records.hidden_values import ShownNames
-from quorate.metadata_log.records.whole_numbers import as_whole
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import (
     BROKER_LOGGER_RESOURCE,

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Final
 
 from quorate.metadata_log.errors import ApiError, ErrorCode
-from quorate.metadata_log.records.whole_numbers import as_whole
+from quorate.metadata_log.records.config_texts import as_whole
 
 
 class ConfigType(Enum):

@@ -24,7 +24,7 @@ from quorate.controller.partitions.columns import (
 from quorate.controller.partitions.rules import RuleSettings
 from quorate.controller.partitions.runs import PartitionNames, change_runs
 from quorate.metadata_log.batches.runs import PartitionChangeRun
-from quorate.metadata_log.records.whole_numbers import as_whole
+from quorate.metadata_log.records.config_texts import as_whole, is_true
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE
 from quorate.snapshots.table.extents import TopicStretches
@@ -170,7 +170,7 @@ def allows_unclean_election(image: MetadataImage, config: ControllerConfig, topi
     value = image.configs.topic_value(topic, UNCLEAN_CONFIG, config.node_id)
     if value is None:
         value = config.static_configs.get(UNCLEAN_CONFIG, "false")
-    return value.strip().lower() == "true"
+    return is_true(value)
 
 
 def effective_min_isr(image: MetadataImage, config: ControllerConfig, topic: str, replication_factor: int) -> int:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.storagelevel import StorageLevel
 
+from quorate.metadata_log.records.config_texts import is_true
 from quorate.pipeline.fold.fields import Longs
 from quorate.pipeline.fold.table_cells import from_bytes, shared_out, to_bytes
 from quorate.pipeline.history.bucket_keys import partition_keys
@@ -119,7 +120,7 @@ def searched(
     findings.unclean_allowed = frozenset(
         (span.cluster_id, span.resource_name)
         for name, span in configs
-        if name == UNCLEAN_ALLOWED and span.value == "true"
+        if name == UNCLEAN_ALLOWED and is_true(span.value or "")
     )
     steps = min_isr_steps((span for name, span in configs if name == MIN_ISR), thresholds.min_isr)
     known = Known.of(found, steps, thresholds, time.time_ns() // 1000)

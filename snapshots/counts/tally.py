@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.metadata_log.records.whole_numbers import as_whole
+from quorate.metadata_log.records.config_texts import as_whole
 from quorate.snapshots.counts.cells import Cells, Numbers
 
 #: The columns of a table that are counted.

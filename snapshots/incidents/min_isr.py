@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from quorate.metadata_log.records.whole_numbers import as_whole
+from quorate.metadata_log.records.config_texts import as_whole
 
 NAME: Final = "min.insync.replicas"
 TOPIC: Final = 2

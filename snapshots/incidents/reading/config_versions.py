@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quorate.metadata_log.records.config_texts import is_true
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.incidents.kinds import UNCLEAN_ALLOWED
 from quorate.snapshots.incidents.min_isr import NAME as MIN_ISR
@@ -39,7 +40,7 @@ class ConfigTrack:
     def _look(self, image: MetadataImage, resources: Iterable[_Resource], place: RecordPlace) -> None:
         for resource in resources:
             configs = image.configs.of(*resource)
-            if configs.get(UNCLEAN_ALLOWED) == "true":
+            if is_true(configs.get(UNCLEAN_ALLOWED, "")):
                 self.unclean_allowed.add(resource[1])
             value, known = configs.get(MIN_ISR), self._open.get(resource)
             if known is not None and known.value != value:

@@ -43,6 +43,7 @@ def test_sum_of_parts_is_the_whole_and_a_difference_leaves_no_cell_of_nothing() 
     assert Cells.total([(one, 1), (other, 1)], 2) == whole
     assert Cells.total([(whole, 1), (other, -1)], 2) == one
     assert as_dict(Cells.total([(whole, 1), (whole, -1)], 2)) == {}
+    assert as_dict(Cells.total([(other, -2), (Cells.none(2), 1)], 2)) == {(3, 4): -2, (0, 9): -2}
 
 
 def test_cells_differ_by_a_number_or_a_count() -> None:

@@ -119,3 +119,15 @@ def test_min_isr_of_a_topic_is_counted_from_its_config_to_the_end_of_it(counted_
     image = replay(image, [versioned(one) for one in (RemoveTopicRecord(SMALL), *topic(SMALL, 4))])
     assert set(tally_of(image.partitions).shapes.own.tolist()) == {0}
     assert_right(image)
+
+
+@pytest.mark.parametrize("first_page", [0, 1])
+def test_columns_that_some_of_the_touched_pages_share_are_read_again(first_page: int) -> None:
+    """Many rows of two pages: in one the ISRs are others, in the other the directories."""
+    image = two_topics()
+    tally_of(image.partitions)
+    numbers = range(200)
+    isrs, others = first_page * PAGE_ROWS, (1 - first_page) * PAGE_ROWS
+    moved = [PartitionChangeRecord(others + one, BIG, directories=(BIG, BIG, BIG)) for one in numbers]
+    changes = [*shrunk(BIG, [isrs + one for one in numbers]), *moved]
+    assert_right(replay(image, as_runs(sorted(changes, key=lambda change: change.partition_id))))

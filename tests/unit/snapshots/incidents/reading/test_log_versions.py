@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorate.controller.partitions.view import allows_unclean_election
 from quorate.metadata_log.records import records as r
 from quorate.snapshots.checkpoints.loading import batches_from_start
 from quorate.snapshots.checkpoints.stretches import stretches_of
@@ -19,6 +20,7 @@ from quorate.snapshots.incidents.serial.search import LogVersions, search
 from quorate.snapshots.incidents.serial.versions import PartitionHistory
 from quorate.snapshots.incidents.thresholds import Thresholds
 from quorate.snapshots.table.page_access import holds_partition
+from tests.default_parts import controller_config
 from tests.guards.patching import patching
 from tests.pipeline_logs import KAFKA_LOG, TIME, LogWriter
 
@@ -97,6 +99,18 @@ def test_brokers_and_configs_have_versions_from_record_to_record(log: LogWriter)
         ("a", "2", 4, 7)
     ]
     assert found.unclean_allowed == {"a"}
+
+
+@pytest.mark.parametrize(("value", "is_allowed"), [("TRUE ", True), ("false", False), ("yes", False)])
+def test_unclean_elections_are_allowed_where_elections_take_it_for_so(
+    log: LogWriter, value: str, is_allowed: bool
+) -> None:
+    log.append([r.ConfigRecord(2, "a", "unclean.leader.election.enable", value)])
+    (start, batches), config = batches_from_start(log.path), controller_config(node_id=1, cluster_id="c")
+    for batch in batches:
+        start = start.replay_batch(batch.data)
+    assert ("a" in read(log).unclean_allowed) is is_allowed
+    assert allows_unclean_election(start.stable, config, "a") is is_allowed
 
 
 def test_epochs_have_their_leaders_and_first_and_last_records(log: LogWriter) -> None:

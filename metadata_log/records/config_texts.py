@@ -1,4 +1,4 @@
-"""Whole numbers that stand in records as texts, as in values of configs."""
+"""Values of configs stand in records as texts: what a text says, as Java reads it."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def as_whole(text: str, bits: int = 32) -> int | None:
         return None
     number = int(text)
     return number if -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
+
+
+def is_true(text: str) -> bool:
+    """Whether a flag is set."""
+    return text.strip().lower() == "true"
