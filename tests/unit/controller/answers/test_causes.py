@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from quorate.controller.answers.causes import causes_of
 from quorate.controller.answers.explain import explain
 from quorate.controller.answers.subjects import AskedPartitions
 from quorate.controller.decisions.decision import Decision
 from quorate.metadata_log.records.records import PartitionRecord, TopicRecord, VersionedRecord
+from quorate.snapshots.counts.cells import Cells
+from quorate.snapshots.table.directories import LOST_CODE
 from tests.unit.controller.small_cluster import SmallCluster, uuid
 
 BROKERS = 4
@@ -66,3 +70,18 @@ def test_open_reassignment_misses_who_must_be_in_sync_before_it_ends(
     """Where more go than come all that stay must be."""
     lists: dict[str, object] = {"isr": isr, "leader": 0, "adding_replicas": adding, "removing_replicas": removing}
     assert missed(lists, elr_is_enabled=True, down=0)["REASSIGNMENTS_OPEN"] == brokers
+
+
+def test_causes_are_told_by_how_much_they_explain_and_of_each_broker_the_first_that_holds() -> None:
+    cluster = SmallCluster(4)
+    cluster.heartbeat(3, want_fence=True)
+    brokers = np.array([0, 3, 3, 3, 7, 7, 7, 1, 1, 1, 1])
+    missing = Cells.of((brokers, np.full(len(brokers), LOST_CODE)))
+    found = [(cause.code, cause.broker, cause.partitions) for cause in causes_of(cluster.image, missing, {3: 5})]
+    # None of them has this directory, but who is down, or unknown, is that first.
+    assert found == [
+        ("DIRECTORY_OFFLINE", 1, 4),
+        ("BROKER_DOWN", 3, 3),
+        ("BROKER_UNKNOWN", 7, 3),
+        ("DIRECTORY_OFFLINE", 0, 1),
+    ]

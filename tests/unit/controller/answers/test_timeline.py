@@ -66,6 +66,14 @@ def test_spans_say_from_when_to_when(whole: TimelineReply) -> None:
     assert [row[1:3] for row in spans(whole, "reassignment")] == [(4, 9443)]
 
 
+def test_where_nobody_leads_the_last_epoch_ends_with_the_log_and_those_before_as_they_did(whole: TimelineReply) -> None:
+    leaderless = told_timeline(stretch_of(LOG), ABOUT._replace(is_led=False), None, EVENTS_MAX, lambda: None)
+    (first, _), (ended_first, ended_last) = spans(whole, "epoch"), spans(leaderless, "epoch")
+    assert ended_first == first
+    last = next(span for span in leaderless.spans if span.lane == "epoch" and span.node == ended_last[0])
+    assert last.to_ms == leaderless.end_ms
+
+
 def test_what_lasts_has_no_end_where_the_story_ends_before_it() -> None:
     reply = told(stretch_of(LOG), before=9000)
     assert spans(reply, "offline") == [(None, 1, 5032, None)]
@@ -81,6 +89,7 @@ def test_more_events_than_are_wanted_are_told_in_parts_that_meet(whole: Timeline
         parts.insert(0, part)
         if part.earlier is None:
             break
+        assert len(part.events) >= 7
         assert part.earlier == part.events[0].offset
         before = part.earlier
     assert len(parts) > 3
