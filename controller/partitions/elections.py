@@ -28,9 +28,8 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.batches.runs import PartitionChangeRun
 from quorate.metadata_log.errors import ErrorCode
-from quorate.metadata_log.ids import NO_LEADER
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.table.page_access import has_leader, holds_partition, is_led_by_preferred
+from quorate.snapshots.table.page_access import is_leaderless, is_not_led_by_preferred
 from quorate.snapshots.table.pages import PAGE_ROWS, Page, PagePredicate
 from quorate.snapshots.table.slot_layout import PREFERRED_SLOT
 
@@ -186,7 +185,7 @@ def decide_balance_leaders(
     Args:
         counts: what an earlier pass counted of this image or a relative of it; None: all of it is counted here.
     """
-    is_wanted = _not_led_by_preferred
+    is_wanted = is_not_led_by_preferred
     if config.leader_imbalance_percentage is not None:
         known = PreferredCounts() if counts is None else counts
         if not known.refresh(image.partitions, None if counts is None else COUNTED_PAGES_PER_PASS_MAX):
@@ -200,20 +199,12 @@ def decide_elect_unclean_leaders(
     image: MetadataImage, config: ControllerConfig, first_row: int = 0
 ) -> Decision[int | None]:
     """Elect uncleanly where nobody leads and the topic allows it; reply as of ``decide_balance_leaders``."""
-    return _background_pass(image, config, _without_leader, first_row, ELECT_UNCLEAN)
-
-
-def _not_led_by_preferred(page: Page) -> NDArray[np.bool_]:
-    return holds_partition(page) & ~is_led_by_preferred(page)
+    return _background_pass(image, config, is_leaderless, first_row, ELECT_UNCLEAN)
 
 
 def _is_missed_by(brokers: NDArray[np.int32], page: Page) -> NDArray[np.bool_]:
     """Rows that one of the brokers is preferred for and does not lead."""
-    return _not_led_by_preferred(page) & np.isin(page.slots[PREFERRED_SLOT], brokers)
-
-
-def _without_leader(page: Page) -> NDArray[np.bool_]:
-    return has_leader(page, NO_LEADER)
+    return is_not_led_by_preferred(page) & np.isin(page.slots[PREFERRED_SLOT], brokers)
 
 
 def _background_pass(

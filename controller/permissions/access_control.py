@@ -78,9 +78,14 @@ class AccessControl:
         return self._owner(caller, caller.principal)
 
     def _owner(self, caller: Caller, principal: str) -> str | None:
-        is_own = self._uids is not None and self._uids.is_own(caller.identity)
-        is_free = self._authorizer is None or caller.identity.node is not None or is_own
-        return None if is_free or principal in self._super_users else principal
+        is_free = self._authorizer is None or caller.identity.node is not None or self._is_super(caller, principal)
+        return None if is_free else principal
+
+    def _is_super(self, caller: Caller, principal: str) -> bool:
+        return principal in self._super_users or self._runs_process(caller)
+
+    def _runs_process(self, caller: Caller) -> bool:
+        return self._uids is not None and self._uids.is_own(caller.identity)
 
     def moved(self) -> None:
         """Take in what has become of the ACLs, so that no request pays for many of them at once."""
@@ -93,8 +98,8 @@ class AccessControl:
             return Rights(caller, None, is_super=True)
         self.moved()
         # Nodes act by their number alone, whatever else is said of their names.
-        is_own = self._uids is not None and self._uids.is_own(caller.identity)
-        is_super = caller.identity.node is None and (is_own or caller.principal in self._super_users)
+        is_super = caller.identity.node is None and self._is_super(caller, caller.principal)
+        is_own = self._runs_process(caller)
         rule = "runs this process" if is_own else partial(_rule, caller, is_super=is_super)
         return Rights(caller, self._authorizer, is_super, Grounds(rule))
 

@@ -16,10 +16,10 @@ from quorate.controller.api.resources import BrokerPartitionCounts, PartitionCou
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.broker_columns import broker_columns
 from quorate.controller.partitions.view import min_insync_replicas
-from quorate.controller.reads.partition_conditions import is_offline
 from quorate.snapshots.counts.tally import LEADS, NOT_PREFERRED, OFFLINE, REASSIGNING, UNDER_REPLICATED, TableTally
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.kept_counts import tally_of
+from quorate.snapshots.table.page_access import is_leaderless
 from quorate.snapshots.table.pages import PAGE_SHIFT
 from quorate.snapshots.views.derived_states import count_states
 
@@ -108,7 +108,7 @@ def _of_brokers(image: MetadataImage, tally: TableTally, min_isr: int) -> dict[i
 def _offline_names(image: MetadataImage) -> list[str]:
     table, names = image.partitions, list[str]()
     for number, page in enumerate(table.pages):
-        rows = np.flatnonzero(is_offline(page))[: OFFLINE_NAMED_MAX - len(names)] + (number << PAGE_SHIFT)
+        rows = np.flatnonzero(is_leaderless(page))[: OFFLINE_NAMED_MAX - len(names)] + (number << PAGE_SHIFT)
         names += [f"{image.topics.by_id[table.topic_id(row)].name}-{table.partition_id(row)}" for row in rows.tolist()]
         if len(names) == OFFLINE_NAMED_MAX:
             break

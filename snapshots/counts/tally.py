@@ -116,6 +116,16 @@ class TableTally(NamedTuple):
         return TableTally(Cells.of((shapes,)), _replicas(columns, shapes))
 
 
+def missing_replicas(counts: NDArray[np.uint8], isr: NDArray[Any], adding: NDArray[Any]) -> NDArray[Any]:
+    """uint[n], sets of slots: the replicas that are not in sync, and are not only being added.
+
+    Args:
+        counts: of each one's replicas.
+    """
+    missing: NDArray[Any] = _first_slots(isr.dtype)[counts] & ~(isr | adding)
+    return missing
+
+
 def own_min_isr_code(text: str | None) -> int:
     """A topic's own ``min.insync.replicas`` in eight bits: 0 where it has none that is a number, else one more than it.
 
@@ -139,11 +149,10 @@ def _shapes(columns: Mapping[str, NDArray[Any]], own: NDArray[np.uint8] | None) 
     counts = columns["replica_counts"]
     is_offline = leader_slots < 0
     is_as_created = (columns["leader_epochs"] == 0) & (columns["partition_epochs"] == 0)
-    missing = _first_slots(isr.dtype)[counts] & ~(isr | adding)
     flags = is_offline.astype(np.uint8)
     for flag, is_so in (
         (NEW, is_offline & is_as_created),
-        (UNDER_REPLICATED, missing != 0),
+        (UNDER_REPLICATED, missing_replicas(counts, isr, adding) != 0),
         (NOT_PREFERRED, (leader_slots != 0) | (counts == 0)),
         (REASSIGNING, (adding | removing) != 0),
         (RECOVERING, columns["recovery_states"] != 0),

@@ -180,6 +180,16 @@ def has_leader(page: Page, broker: int) -> NDArray[np.bool_]:
     return found
 
 
+def is_leaderless(page: Page) -> NDArray[np.bool_]:
+    """bool[PAGE_ROWS]: rows whose partition has no leader."""
+    return has_leader(page, NO_LEADER)
+
+
+def is_not_led_by_preferred(page: Page) -> NDArray[np.bool_]:
+    """bool[PAGE_ROWS]: rows whose leader is not the first replica, or that have no leader."""
+    return holds_partition(page) & ~is_led_by_preferred(page)
+
+
 def is_led_by_preferred(page: Page) -> NDArray[np.bool_]:
     """bool[PAGE_ROWS]: rows led by their preferred leader."""
     is_preferred: NDArray[np.bool_] = (page.leader_slots == PREFERRED_SLOT) & (page.replica_counts > 0)

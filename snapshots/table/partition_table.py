@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.metadata_log.ids import NO_LEADER, Uuid
+from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.directories import DirectoryDictionary
@@ -243,11 +243,11 @@ class PartitionTable:
 
     def rows_without_leader(self) -> Rows:
         """int64[n], ascending: rows whose partition has no leader."""
-        return self.rows_led_by(NO_LEADER)
+        return self.select(page_access.is_leaderless)
 
     def rows_not_led_by_preferred(self) -> Rows:
         """int64[n], ascending: rows whose leader is not the first replica, or that have no leader."""
-        return self.select(lambda page: page_access.holds_partition(page) & ~page_access.is_led_by_preferred(page))
+        return self.select(page_access.is_not_led_by_preferred)
 
     def rows_reassigning(self) -> Rows:
         """int64[n], ascending: rows with an open reassignment."""

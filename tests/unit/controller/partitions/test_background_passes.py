@@ -50,7 +50,7 @@ def led_by_second(image: MetadataImage, row: int) -> MetadataImage:
 
 @pytest.mark.parametrize(
     ("decide", "predicate"),
-    [(decide_balance_leaders, "_not_led_by_preferred"), (decide_elect_unclean_leaders, "_without_leader")],
+    [(decide_balance_leaders, "is_not_led_by_preferred"), (decide_elect_unclean_leaders, "is_leaderless")],
 )
 def test_a_pass_that_finds_nothing_looks_at_some_pages_and_the_next_goes_on_behind_them(
     decide: Callable[..., Decision[int | None]],

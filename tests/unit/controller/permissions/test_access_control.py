@@ -42,6 +42,28 @@ def test_node_without_an_authorizer_asks_no_acls() -> None:
     assert access.rights(ANA).may("READ", "TOPIC", "orders")
 
 
+@pytest.mark.parametrize(
+    ("identity", "owner", "bounded"),
+    [
+        (Identity("User:ana", "token"), "User:ana", "User:ana"),
+        (Identity("User:root", "token"), None, "User:root"),
+        (Identity("Broker:7", "token", NodeIdentity("broker", frozenset({7}))), None, None),
+    ],
+    ids=["a user", "a super user", "a node"],
+)
+def test_who_is_the_clusters_own_is_so_before_and_after_there_are_rights(
+    identity: Identity, owner: str | None, bounded: str | None
+) -> None:
+    """Only what brokers live by is bounded for super users, too."""
+    secrets = SharedSecretAuthentication(None)
+    access = AccessControl(secrets, authorizer=Authorizer(), super_users=frozenset({"User:root"}))
+    caller = Caller(identity, "10.0.0.1")
+    rights = access.rights(caller)
+    assert (access.owner_of_body(caller), rights.owner, rights.bounded_principal) == (owner, owner, bounded)
+    everybody = AccessControl.by_secret(None)
+    assert (everybody.owner_of_body(caller), everybody.rights(caller).owner) == (None, None)
+
+
 def test_node_is_put_into_words_only_for_who_asks_why_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[NodeIdentity] = []
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from quorate.controller.api.resources import BrokerPartitionCounts, PartitionCounts
@@ -16,6 +17,7 @@ from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.reads import partition_counts
 from quorate.controller.reads.image_counts import OFFLINE_NAMED_MAX, count_image
+from quorate.controller.reads.partition_conditions import MinIsrs, is_in
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.metadata_log.records.records import (
     ConfigRecord,
@@ -141,7 +143,7 @@ def test_counts_of_the_full_width_of_a_partition() -> None:
     assert count_image(image, CONFIG).counts == counted_one_by_one(image, 1)
 
 
-@pytest.mark.parametrize("value", ["2", " +2 ", "-1", "two", "\u00b2", "9" * 40, "9" * 5_000])
+@pytest.mark.parametrize("value", ["2", " +2 ", "-129", "two", "\u00b2", "9" * 40, "9" * 5_000])
 @pytest.mark.parametrize("resource", ["", "1", "2"])
 def test_counts_and_elections_take_the_same_min_isr_for_the_clusters(value: str, resource: str) -> None:
     """Whatever stands in an imported log: what is no number is none; a controller's own value is its own alone."""
@@ -149,6 +151,8 @@ def test_counts_and_elections_take_the_same_min_isr_for_the_clusters(value: str,
     counts = count_image(image, CONFIG).counts
     needed = min_insync_replicas(image, CONFIG, "topic-1")
     assert (counts.under_min_isr, counts.at_min_isr) == (needed > 1, needed == 1)
+    (page,), min_isrs = image.partitions.pages, MinIsrs(image, CONFIG)
+    assert np.count_nonzero(is_in(page, "under-min-isr", min_isrs)) == counts.under_min_isr
     assert (needed == 2) is (value in ("2", " +2 ") and resource in ("", "1"))
 
 
