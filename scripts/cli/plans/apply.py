@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from quorate.controller.api.answers.plan_models import ChangePlan, PlanStep
 from quorate.controller.client.client import ControllerClient
-from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.waves import reassignment_request
 from quorate.scripts.cli.plans.plan_files import read_plan
@@ -169,6 +169,9 @@ class PlanRun:
         self._note(step, request_id, "unknown")
         try:
             reply = ask(*self._whom, lambda client: send_step(client, step, request_id))
+        except OutcomeUnknown:
+            sys.stderr.write(f"quorate: this was request {request_id}: quorate history tells whether it was made\n")
+            raise
         except ApiError as error:
             self._know(outcome="refused")
             if error.code is ErrorCode.INVALID_UPDATE_VERSION:

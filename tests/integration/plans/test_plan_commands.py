@@ -227,6 +227,25 @@ async def test_plan_of_moves_waits_goes_on_after_an_interruption_and_names_broke
     assert await refused(user, elsewhere) == ["quorate: broker 14: state is not registered, not active"]
 
 
+async def test_step_whose_answer_is_lost_is_neither_done_nor_refused(user: Terminal, tmp_path: Path) -> None:
+    file, quorum = tmp_path / "plan.json", user.stage.quorum
+    await planned(user, file, "topics", "delete", "orders")
+
+    async def is_written() -> bool:
+        return quorum.log_end_offset > end
+
+    end, quorum.is_held = quorum.committed, True
+    async with asyncio.TaskGroup() as group:
+        applying = group.create_task(user.run("apply", str(file), "--yes", "--json"))
+        await eventually(is_written, "the change is in the log")
+        quorum.elect(None)
+    ended = applying.result()
+    assert ended.code == exit_codes.OUTCOME_UNKNOWN, ended
+    (step,) = json.loads(ended.out)["steps"]
+    assert (step["outcome"], step["reply"]) == ("unknown", None)
+    assert f"this was request {step['request_id']}: quorate history tells" in ended.err
+
+
 async def test_files_that_are_no_plans_are_refused_with_the_rule(user: Terminal, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     await planned(user, file, "topics", "delete", "orders")
