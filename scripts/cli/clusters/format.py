@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -34,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_CONTROLLER: Final = re.compile(r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[^@:\s\[\]]+):(\d{1,5}):(\d{1,5})")
+_CONTROLLER: Final = re.compile(r"(\d{1,10})@(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z][0-9A-Za-z._-]*):(\d{1,5}):(\d{1,5})")
 #: As many as settings take.
 _CONTROLLERS_MAX: Final = 15
 
@@ -102,6 +103,8 @@ def settings_command(
       --controller 3@10.0.0.3:9093:8080 --admin root
     """
     named = _controllers(controllers)
+    if not metadata:
+        raise typer.BadParameter("an empty path would be the directory that one is in", param_hint="--metadata")
     wanted = new_id() if cluster_id is None else _checked_id(cluster_id)
     if len(named) > 1 and "{id}" not in metadata and len({one.quorum.rpartition(":")[0] for one in named}) < len(named):
         raise typer.BadParameter("two controllers on one machine need {id} in the path", param_hint="--metadata")
@@ -122,13 +125,14 @@ def settings_command(
     if has_tls:
         _tell_of_certificates(named, wanted, target.resolve())
     _tell_what_is_next([file for name, file in files.items() if name.startswith("controller-")])
-    typer.echo(f"  quorate broker --config {files[BROKER_SETTINGS_NAME]} --ids 11")
+    typer.echo(f"  quorate broker --config {shlex.quote(str(files[BROKER_SETTINGS_NAME]))} --ids 11")
 
 
 def _tell_of_tokens(admin: str, home: Path) -> None:
-    typer.echo(f"{admin} may do everything, and asks with --secret-file {home / ADMIN_TOKEN_NAME}.")
+    typer.echo(f"{admin} may do everything, and asks with --secret-file {shlex.quote(str(home / ADMIN_TOKEN_NAME))}.")
+    tokens, token = (shlex.quote(str(home / name)) for name in (TOKENS_NAME, BROKER_TOKEN_NAME))
     typer.echo("Brokers have a token of their own, which is made so (umask 077):")
-    typer.echo(f"  quorate bearer-tokens add Broker:11 --file {home / TOKENS_NAME} > {home / BROKER_TOKEN_NAME}")
+    typer.echo(f"  quorate bearer-tokens add Broker:11 --file {tokens} > {token}")
 
 
 def _tell_of_certificates(controllers: list[NewController], cluster_id: str, home: Path) -> None:
@@ -143,10 +147,10 @@ def _tell_of_certificates(controllers: list[NewController], cluster_id: str, hom
 def _tell_what_is_next(files: list[Path]) -> None:
     typer.echo("First, each on its own:")
     for file in files:
-        typer.echo(f"  quorate format directory --founding --config {file}")
+        typer.echo(f"  quorate format directory --founding --config {shlex.quote(str(file))}")
     typer.echo("When all of them are made:")
     for file in files:
-        typer.echo(f"  quorate controller --config {file}")
+        typer.echo(f"  quorate controller --config {shlex.quote(str(file))}")
 
 
 @app.command("directory")
@@ -184,7 +188,7 @@ def directory_command(
         sys.stdout.write(json.dumps(document) + "\n")
         return
     typer.echo(f"{settings.directory} is ready: controller {settings.node_id} of cluster {id_}.")
-    typer.echo(f"Start it: quorate controller --config {config}")
+    typer.echo(f"Start it: quorate controller --config {shlex.quote(str(config))}")
 
 
 def _principal_of(admin: str | None) -> str | None:

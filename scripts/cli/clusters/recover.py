@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -202,7 +203,7 @@ def apply(
         typer.echo(f"Node {one.node_id}: {one.directory}{was}")
     for line in _next_steps(made):
         typer.echo(line)
-    typer.echo(f"Then: quorate recover verify {path}")
+    typer.echo(f"Then: quorate recover verify {shlex.quote(str(path))}")
 
 
 @app.command()
@@ -295,7 +296,7 @@ def _show_plan(plan: RecoveryPlan, out: Path, *, as_json: bool) -> None:
             return
         for line in _plan_lines(plan):
             typer.echo(line)
-        typer.echo(f"Written: {out}. Read it, then: quorate recover apply {out}")
+        typer.echo(f"Written: {out}. Read it, then: quorate recover apply {shlex.quote(str(out))}")
 
 
 def _plan_lines(plan: RecoveryPlan) -> list[str]:

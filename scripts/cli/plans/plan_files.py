@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -112,7 +113,7 @@ def save_plan(file: Path, plan: ChangePlan) -> None:
         beside.unlink(missing_ok=True)
     with reader_may_leave():
         sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan))
-        sys.stdout.write(f"Nothing was changed. The plan is in {file}: quorate apply {file}\n")
+        sys.stdout.write(f"Nothing was changed. The plan is in {file}: quorate apply {shlex.quote(str(file))}\n")
 
 
 def read_plan(path: Path) -> ChangePlan:

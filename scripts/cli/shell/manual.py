@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +39,7 @@ def export(
             (section / page.file_name).write_text(page.text, encoding="utf-8")
     except OSError as error:
         raise Failed(f"{section}: {error.strerror or error}") from None
-    typer.echo(f"{len(pages)} pages are in {section}: man -M {directory} quorate")
+    typer.echo(f"{len(pages)} pages are in {section}: man -M {shlex.quote(str(directory))} quorate")
 
 
 def all_pages() -> list[ManualPage]:

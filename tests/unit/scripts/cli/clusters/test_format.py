@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import shlex
 import ssl
 import stat
 from pathlib import Path
@@ -108,6 +109,16 @@ def test_certificates_that_settings_name_are_made_by_the_commands_that_are_told(
         assert ipaddress.ip_address(host).packed in made_of
 
 
+def test_commands_that_are_told_are_those_of_a_directory_with_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "a b'$(reboot)\n%i"
+    told = made(path, "--admin", "root").stdout
+    words = shlex.split(told[told.index("  quorate ") :])
+    etc = path / "etc"
+    files = {words[place + 1] for place, word in enumerate(words) if word in ("--config", "--file", ">")}
+    assert files == {str(etc / name) for name in ("controller-1.toml", "broker.toml", "tokens", "broker.token")}
+    assert load_settings(ControllerSettings, etc / "controller-1.toml", (), {}).directory == path / "data-1"
+
+
 def test_settings_on_loopback_have_an_administrator_where_one_is_named_and_no_tls(tmp_path: Path) -> None:
     assert made(tmp_path, "--admin", "root").exit_code == 0
     one = load_settings(ControllerSettings, tmp_path / "etc" / "controller-1.toml", (), {})
@@ -148,6 +159,9 @@ def test_settings_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
         (["1@0.0.0.0:9093:8080"], "and no machine"),
         (["1@[::]:9093:8080"], "and no machine"),
         (["4294967296@10.0.0.1:1:2"], "is no controller"),
+        (["1@a/b:9093:8080"], "is no controller"),
+        (["1@$(reboot):9093:8080"], "is no controller"),
+        (["1@..:9093:8080"], "is no controller"),
         ([f"{n}@10.0.0.1:{n}:{n + 100}" for n in range(1, 17)], "15 at most"),
     ],
 )
@@ -159,6 +173,11 @@ def test_controllers_that_are_none_are_refused_and_nothing_is_written(
     assert refused.exit_code == 2
     assert says in " ".join(refused.output.replace("│", " ").split())
     assert not (tmp_path / "etc").exists()
+
+
+def test_empty_path_is_no_metadata_directory(tmp_path: Path) -> None:
+    refused = made(tmp_path, "--metadata", "")
+    assert (refused.exit_code, "an empty path" in refused.output, [*tmp_path.iterdir()]) == (2, True, [])
 
 
 def test_one_directory_for_two_controllers_of_a_machine_is_refused(tmp_path: Path) -> None:
