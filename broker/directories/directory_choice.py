@@ -25,7 +25,7 @@ from quorate.snapshots.table.pages import PAGE_SHIFT, Page
 Replica = tuple[Uuid, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Unplaced:
     """Replicas of some brokers in one page that lie in no directory."""
 
@@ -61,11 +61,14 @@ class UnplacedReplicas:
         self._image, self._registered = image, registered
         self._begun_anew, self._online = begun_anew, online
         pages = image.partitions.pages
-        self._pages = {
-            number: old if old is not None and _is_alike(old.page, page) else self._look(page)
-            for number, page in enumerate(pages)
-            for old in (self._pages.get(number),)
-        }
+        for number, page in enumerate(pages):
+            unplaced = self._pages.get(number)
+            if unplaced is None or not _is_alike(unplaced.page, page):
+                self._pages[number] = self._look(page)
+            else:
+                unplaced.page = page  # the one before is not kept alive
+        for number in range(len(pages), len(self._pages)):
+            del self._pages[number]
 
     def of(self, broker_id: int) -> list[Replica]:
         """One broker's, in the order of the table."""

@@ -5,7 +5,8 @@ A partition keeps its row unless its topic grew and was moved to other rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -44,22 +45,37 @@ def remembered(
     if not pages:
         return
     page = table.pages[number]
-    old_rows = rows + (number << PAGE_SHIFT)
     old_page = before.pages[number] if number < len(before.pages) else None
     is_moved = _is_moved(page, old_page, rows)
-    if is_moved is not None and is_moved.any():
+    if is_moved is None:
+        old = pages.get(number)
+        if old is not None and len(old.rows):
+            yield old, _matched(old, np.arange(len(rows)), rows)
+        return
+    old_rows = rows + (number << PAGE_SHIFT)
+    if is_moved.any():
         moved = rows[is_moved]
         old_rows[is_moved] = before.rows_for(page.topic_ids[moved], page.partition_ids[moved])
     sources = old_rows >> PAGE_SHIFT
-    for source in [number] if is_moved is None else np.unique(sources[old_rows >= 0]).tolist():
+    for source in np.unique(sources[old_rows >= 0]).tolist():
         old = pages.get(source)
-        if old is None or not len(old.rows):
-            continue
-        new_at = np.flatnonzero((sources == source) & (old_rows >= 0))
-        wanted = old_rows[new_at] & (PAGE_ROWS - 1)
-        old_at = np.minimum(np.searchsorted(old.rows, wanted), len(old.rows) - 1)
-        is_known = old.rows[old_at] == wanted
-        yield old, Carried(new_at[is_known], old_at[is_known])
+        if old is not None and len(old.rows):
+            new_at = np.flatnonzero((sources == source) & (old_rows >= 0))
+            yield old, _matched(old, new_at, old_rows[new_at] & (PAGE_ROWS - 1))
+
+
+def _matched(old: Remembered, new_at: Ints, wanted: Ints) -> Carried:
+    """Those of the new rows whose rows in an old page, ``wanted``, are remembered from it."""
+    old_at = np.minimum(np.searchsorted(old.rows, wanted), len(old.rows) - 1)
+    is_known = old.rows[old_at] == wanted
+    return Carried(new_at[is_known], old_at[is_known])
+
+
+def slot_pairs(new: Page, old: Page) -> Iterable[tuple[int, int]]:
+    """The slots of a new and of an old page in which one broker may stand in a row that both have."""
+    if new.slots is old.slots:  # a broker stands in one slot of a row
+        return zip(range(new.width), range(old.width), strict=True)
+    return product(range(new.width), range(old.width))
 
 
 def _is_moved(page: Page, before: Page | None, rows: Ints) -> Flags | None:

@@ -8,13 +8,15 @@ whole ends the process: its image would not be the cluster's any more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from quorate.broker.controllers.checkpoint_fetch import FetchedCheckpoint, checkpoint_contents, fetch_checkpoint
 from quorate.broker.controllers.feed import (
     LOG_BEGIN,
     BatchesAnswer,
+    CheckedBatch,
     ControllerStatus,
     FeedForbidden,
     FeedPosition,
@@ -37,6 +39,10 @@ from quorate.snapshots.image.image_history import ImageHistory
 from quorate.snapshots.replay.replay_state import ReplayState
 
 log = LibraryLog(__name__)
+
+#: Records after which what was replayed is published, though more of the answer is left: an answer holds a quarter of a
+#: million changes of partitions, with which publishers would keep the loop for a tenth of a second.
+RECORDS_PUBLISHED_TOGETHER: Final = 4_096
 
 
 class LoaderFault(QuorateError):
@@ -252,23 +258,24 @@ class MetadataLoader:
         self._announce()
 
     async def _replay(self, answer: BatchesAnswer) -> None:
-        begun_ms = self._now_ms()
-        batches = check_batches(answer.data, self._position, answer.status)
         view = memoryview(answer.data)
-        for start, header in batches:
-            try:
-                self._state = self._state.replay_batch(view[start : start + header.size])
-            except (ReplayError, MalformedData) as error:
-                raise LoaderFault(f"the batch at offset {header.base_offset} cannot be replayed: {error}") from error
-            self._position = FeedPosition(header.end_offset, header.epoch)
-            self.history.add(self._state.stable)
-            await asyncio.sleep(0)  # heartbeats and readers get their share between two batches
-        elapsed_ms = self._now_ms() - begun_ms
-        if batches:
+        for batches in _published_together(check_batches(answer.data, self._position, answer.status)):
+            begun_ms = self._now_ms()
+            for start, header in batches:
+                try:
+                    self._state = self._state.replay_batch(view[start : start + header.size])
+                except (ReplayError, MalformedData) as error:
+                    said = f"the batch at offset {header.base_offset} cannot be replayed: {error}"
+                    raise LoaderFault(said) from error
+                self._position = FeedPosition(header.end_offset, header.epoch)
+                self.history.add(self._state.stable)
+                await asyncio.sleep(0)  # heartbeats and readers get their share between two batches
+            elapsed_ms, byte_count = self._now_ms() - begun_ms, sum(header.size for _, header in batches)
             self.counters.batches += len(batches)
-            self.counters.bytes += len(answer.data)
+            self.counters.bytes += byte_count
             self.counters.replay_ms += elapsed_ms
-            self._publish(len(batches), len(answer.data), elapsed_ms, is_checkpoint=False)
+            self._publish(len(batches), byte_count, elapsed_ms, is_checkpoint=False)
+            await asyncio.sleep(0)  # what publishers do of a mass change takes as long as to replay it
 
     async def _reload(self, feed: FollowedFeed, refusal: PositionRefused) -> None:
         """Take the checkpoint of a controller whose log does not continue from here.
@@ -330,6 +337,20 @@ class MetadataLoader:
         """Nobody is told who leads before there is an image to go with it."""
         if self.publishers.is_published:
             self.publishers.announce_controller(self.controller)
+
+
+def _published_together(batches: Iterable[CheckedBatch]) -> Iterator[list[CheckedBatch]]:
+    """The batches of an answer in parts: what an image of each comes to, publishers take in one turn of the loop."""
+    part: list[CheckedBatch] = []
+    records = 0
+    for batch in batches:
+        part.append(batch)
+        records += batch.header.record_count
+        if records >= RECORDS_PUBLISHED_TOGETHER:
+            yield part
+            part, records = [], 0
+    if part:
+        yield part
 
 
 def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:

@@ -7,6 +7,7 @@ the leader has; any other one holds what it had before, as long as this process 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import online_places
-from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among, remembered
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among, remembered, slot_pairs
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows, no_rows
 from quorate.broker.replicas.stand_in import Pace
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -102,6 +103,11 @@ class _Followed:
         self.is_copying = copying > 0
         self.has_unsaid = new > 0 or bool((self.states == _ARRIVED).any())
 
+    def row_counts(self) -> Counter[int]:
+        """Rows over each link."""
+        counts = np.bincount(self.links[self.links != NO_LINK]).tolist()
+        return Counter(dict(enumerate(counts)))
+
     def keep(self, is_kept: Flags) -> None:
         """Forget the other rows."""
         if not is_kept.all():
@@ -123,6 +129,8 @@ class FollowedPages:
         #: Of the update that is under way.
         self._dropped_links: set[int] = set()
         self._pages: dict[int, _Followed] = {}
+        #: Of all pages, by link.
+        self._row_counts: Counter[int] = Counter()
 
     @property
     def copying_count(self) -> int:
@@ -131,11 +139,7 @@ class FollowedPages:
 
     def row_counts(self, links: int) -> list[int]:
         """Rows followed over each of so many links."""
-        counts = np.zeros(links, np.int64)
-        for followed in self._pages.values():
-            counts += np.bincount(followed.links[followed.links >= 0], minlength=links)
-        numbers: list[int] = counts.tolist()
-        return numbers
+        return [self._row_counts[link] for link in range(links)]
 
     # --- what happened -------------------------------------------------------------------------------
 
@@ -172,12 +176,14 @@ class FollowedPages:
                 continue
             fresh[number] = self._scan(before, number, leaders, columns, own_end)
         gone = [number for number in self._pages if number >= len(pages)]
-        for number in gone:
-            del self._pages[number]
+        for number in (*gone, *fresh):
+            known = self._pages.pop(number, None)
+            if known is not None:
+                self._row_counts.subtract(known.row_counts())
         for number, followed in fresh.items():
-            self._pages[number] = followed
-            if not len(followed.rows):
-                del self._pages[number]
+            if len(followed.rows):
+                self._pages[number] = followed
+                self._row_counts.update(followed.row_counts())
         return FollowedChanges(bool(fresh or gone), frozenset(self._dropped_links))
 
     def say_again(self, brokers: Collection[int] | None, link: int | None, columns: LinkColumns) -> None:
@@ -232,8 +238,12 @@ class FollowedPages:
         left = rows_max
         wanted = np.array(sorted(followers), np.int32)
         for followed in self._pages.values():
+            if not left:
+                break
+            if not followed.has_unsaid:
+                continue
             on_link = followed.links == link
-            if not left or not followed.has_unsaid or not on_link.any():
+            if not on_link.any():
                 continue
             for slot, states in enumerate(followed.states):
                 unsaid = on_link & ((states == _NEW) | (states == _ARRIVED)) & is_among(followed.brokers(slot), wanted)
@@ -262,17 +272,18 @@ class FollowedPages:
     ) -> _Followed:
         """The rows of a page that are followed from here; of those followed before what they hold is kept."""
         page = self._image.partitions.pages[number]
-        is_followed = np.zeros((page.width, PAGE_ROWS), np.bool_)
-        for slot in range(page.width):
-            is_followed[slot] = (page.leader_slots >= 0) & (page.leader_slots != slot) & (page.replica_counts > slot)
-            is_followed[slot] &= self._online.has(page.slots[slot], page.directories[slot])
+        is_wanted: Flags = np.logical_or.reduce(is_among(page.slots, self._online.brokers), axis=0)
         followed_before = self._pages.get(number)
-        was_followed = np.zeros(PAGE_ROWS, np.bool_)
         if followed_before is not None:
-            was_followed[followed_before.rows] = page.leader_slots[followed_before.rows] >= 0
-        rows = np.flatnonzero(is_followed.any(axis=0) | was_followed)
-        links = leaders.links_of(page.slots[page.leader_slots[rows], rows])
-        states = np.where(is_followed[:, rows] & (links != NO_LINK), np.int8(_NEW), np.int8(_NONE))
+            is_wanted[followed_before.rows] = True
+        rows = np.flatnonzero(is_wanted & (page.leader_slots >= 0))
+        leader_slots, replica_counts = page.leader_slots[rows], page.replica_counts[rows]
+        is_followed = np.empty((page.width, len(rows)), np.bool_)
+        for slot in range(page.width):
+            is_followed[slot] = (leader_slots != slot) & (replica_counts > slot)
+            is_followed[slot] &= self._online.has(page.slots[slot, rows], page.directories[slot, rows])
+        links = leaders.links_of(page.slots[leader_slots, rows])
+        states = np.where(is_followed & (links != NO_LINK), np.int8(_NEW), np.int8(_NONE))
         held = np.full(states.shape, float(NOTHING))
         for slot in range(page.width):
             held[slot, in_slots(page.isr[rows], slot)] = _EVERYTHING
@@ -297,20 +308,19 @@ def _carry(new: _Followed, new_at: Ints, old: _Followed, old_at: Ints, positions
     rows, old_rows = new.rows[new_at], old.rows[old_at]
     is_same_leader = page.leader_epochs[rows] == before.leader_epochs[old_rows]
     is_same_leader &= new.links[new_at] == old.links[old_at]
-    for slot in range(page.width):
-        for old_slot in range(before.width):
-            is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
-            is_same &= (old.states[old_slot, old_at] != _NONE) & (page.replica_counts[rows] > slot)
-            is_dropped = is_same & is_same_leader & (new.states[slot, new_at] == _NONE)
-            dropped.update(old.links[old_at[is_dropped]].tolist())
-            is_same &= new.states[slot, new_at] != _NONE
-            to, source = new_at[is_same], old_at[is_same]
-            states, held = old.states[old_slot, source], old.held[old_slot, source]
-            is_level = states == _LEVEL
-            held[is_level] = positions[old.links[source[is_level]]]
-            # What "everything" is depends on the moment: whether it is in the ISR now says it anew.
-            new.held[slot, to] = np.where(held == _EVERYTHING, new.held[slot, to], held)
-            new.states[slot, to] = np.where(is_same_leader[is_same], states, np.int8(_NEW))
+    for slot, old_slot in slot_pairs(page, before):
+        is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
+        is_same &= (old.states[old_slot, old_at] != _NONE) & (page.replica_counts[rows] > slot)
+        is_dropped = is_same & is_same_leader & (new.states[slot, new_at] == _NONE)
+        dropped.update(old.links[old_at[is_dropped]].tolist())
+        is_same &= new.states[slot, new_at] != _NONE
+        to, source = new_at[is_same], old_at[is_same]
+        states, held = old.states[old_slot, source], old.held[old_slot, source]
+        is_level = states == _LEVEL
+        held[is_level] = positions[old.links[source[is_level]]]
+        # What "everything" is depends on the moment: whether it is in the ISR now says it anew.
+        new.held[slot, to] = np.where(held == _EVERYTHING, new.held[slot, to], held)
+        new.states[slot, to] = np.where(is_same_leader[is_same], states, np.int8(_NEW))
     return dropped
 
 

@@ -42,6 +42,9 @@ CONFIRM_MS: Final = 10_000.0
 RETRY_MS: Final = 200.0
 #: As what is told of it: nothing new.
 AS_BEFORE: Final = np.nan
+#: Pages that one call of ``due`` looks at: some milliseconds of work. All of them at once, as where a broker becomes
+#: level with ten million partitions, would keep the process from its heartbeats.
+PAGES_PER_LOOK_MAX: Final = 64
 
 #: Errors that end a proposal: the partition has another leader, is gone, or the request made no sense.
 _FINAL_ERRORS: Final = np.array(
@@ -73,6 +76,8 @@ class IsrBook:
         self._leaders: frozenset[int] = frozenset()
         self._online = online_places(EMPTY_IMAGE, ())
         self._pages: dict[int, LedRows] = {}
+        #: Whether ``due`` left some for its next call.
+        self._has_more = False
 
     # --- what happened -------------------------------------------------------------------------------
 
@@ -176,17 +181,24 @@ class IsrBook:
         return sum(led.outside for led in self._pages.values())
 
     def next_due_after(self, now_ms: float) -> float:
-        """The time at which a change that is held back falls due; NEVER if an event must come first."""
+        """The time at which a change that is held back falls due; NEVER if an event must come first.
+
+        It is now where ``due`` has not looked at everything yet.
+        """
+        if self._has_more:
+            return now_ms
         return min((led.next_due_ms for led in self._pages.values() if led.next_due_ms > now_ms), default=NEVER)
 
     def due(self, now_ms: float, busy: Collection[int], rows_max: int) -> Iterator[IsrProposals]:
         """The ISRs that leaders would ask for now: for each leader not ``busy``, at most ``rows_max`` partitions.
 
-        What is returned is held back until ``answered`` or ``postponed`` says more.
+        What is returned is held back until ``answered`` or ``postponed`` says more. Where there is much to look at,
+        a call looks at a part of it, and the next one goes on.
         """
+        self._has_more = False
         if self._leaders.issubset(busy):  # As while the answer to the last request of the only leader is out.
             return
-        rows, masks = self._due_rows(now_ms, np.array(sorted(self._leaders.difference(busy)), np.int32), rows_max)
+        rows, masks = self._due_rows(now_ms, self._leaders.difference(busy), rows_max)
         if not len(rows):
             return
         columns = self._image.partitions.gather(rows)
@@ -261,33 +273,39 @@ class IsrBook:
                     is_its &= ~in_slots(led.page.isr[led.rows], slot)
                     led.caught_up_ms[slot, is_its] = UNKNOWN
 
-    def _due_rows(self, now_ms: float, free: NDArray[np.int32], rows_max: int) -> tuple[Ints, NDArray[np.uint64]]:
+    def _due_rows(self, now_ms: float, leaders: frozenset[int], rows_max: int) -> tuple[Ints, NDArray[np.uint64]]:
         """Rows of the table, ascending, that want another ISR, and which, as masks over the slots.
 
-        Of the leaders in ``free`` (sorted) only; pages behind those that fill a request for each are left for later.
+        Of these leaders only; pages behind those that fill a request for each are left for later.
         """
+        free = np.array(sorted(leaders), np.int32)
         all_rows, all_masks = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
         counts = np.zeros(len(free), np.int64)
         standing = Standing(self.groups, self._online, now_ms - self.lag_max_ms)
+        looks = 0
         for number in sorted(self._pages):
             led = self._pages[number]
-            if led.next_due_ms > now_ms:
+            if led.next_due_ms > now_ms and led.awaited.isdisjoint(leaders):
                 continue
+            if looks == PAGES_PER_LOOK_MAX:
+                self._has_more = True
+                break
+            looks += 1
             wanted = standing.wanted_isr(led)
             is_other = wanted != led.page.isr[led.rows]
             is_due = is_other & (led.hold_ms <= now_ms)
             later = led.hold_ms[is_other & ~is_due]
-            led.next_due_ms = float(later.min(initial=NEVER))
+            led.next_due_ms, led.awaited = float(later.min(initial=NEVER)), frozenset()
             if not is_due.any():
                 continue
-            led.next_due_ms = -np.inf
             due = np.flatnonzero(is_due)
-            leaders = led.page.slots[led.page.leader_slots[led.rows[due]], led.rows[due]]
-            is_free = is_among(leaders, free)
+            led_by = led.page.slots[led.page.leader_slots[led.rows[due]], led.rows[due]]
+            is_free = is_among(led_by, free)
+            led.awaited = frozenset(led_by.tolist())
             due = due[is_free]
             all_rows.append(led.rows[due] + (number << PAGE_SHIFT))
             all_masks.append(wanted[due])
-            counts += np.bincount(np.searchsorted(free, leaders[is_free]), minlength=len(free))
+            counts += np.bincount(np.searchsorted(free, led_by[is_free]), minlength=len(free))
             if (counts >= rows_max).all():
                 break
         return np.concatenate(all_rows), np.concatenate(all_masks)

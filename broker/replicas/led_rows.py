@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import Online
-from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among, slot_pairs
 from quorate.snapshots.table.pages import Page
 
 #: As a time to come: never. As the time when somebody was caught up: always.
@@ -48,6 +48,8 @@ class LedRows:
     hold_ms: Times
     #: No row needs a look before; a lower bound.
     next_due_ms: float = -np.inf
+    #: ... but for those that are due and led by one of these, which can ask for so many at a time.
+    awaited: frozenset[int] = frozenset()
     #: Oldest time of an ISR member other than the leader for whom no group speaks.
     oldest_ms: float = NEVER
     #: Replicas that are not in their ISR.
@@ -81,26 +83,50 @@ class Standing:
         self._is_level = np.array([groups[id_].is_level for id_ in ids], np.bool_)
         self._is_level &= self._caught_up >= limit_ms
         self._limit_ms = limit_ms
+        self._groups_lag = bool((self._caught_up < limit_ms).any())
 
     def wanted_isr(self, led: LedRows) -> NDArray[np.uint64]:
         """uint64[n]: for each row the ISR that its leader would ask for."""
-        page, rows = led.page, led.rows
-        wanted = page.isr[rows].astype(np.uint64)
-        for slot in range(page.width):
-            brokers = page.slots[slot, rows]
-            is_member = led.is_member[slot] & is_among(brokers, self._ids)
-            at = np.searchsorted(self._ids, brokers[is_member])
-            is_in = in_slots(wanted, slot)
-            caught_up = led.caught_up_ms[slot].copy()
-            enters = caught_up == ALWAYS
-            enters[is_member] |= self._is_level[at]
-            enters &= ~is_in & (page.replica_counts[rows] > slot)
-            enters &= self._online.has(brokers, page.directories[slot, rows])
-            caught_up[is_member] = np.maximum(caught_up[is_member], self._caught_up[at])
-            leaves = is_in & (page.leader_slots[rows] != slot) & (caught_up < self._limit_ms)
-            wanted |= enters.astype(np.uint64) << np.uint64(slot)
-            wanted &= ~(leaves.astype(np.uint64) << np.uint64(slot))
+        isr = led.page.isr[led.rows]
+        wanted = isr.astype(np.uint64)
+        for slot in range(led.page.width):
+            is_in = in_slots(isr, slot)
+            entering = self._entering(led, slot, np.flatnonzero(~is_in))
+            wanted[entering] |= np.uint64(1 << slot)
+            if self._groups_lag or led.oldest_ms < self._limit_ms:
+                leaving = self._leaving(led, slot, np.flatnonzero(is_in))
+                wanted[leaving] &= ~np.uint64(1 << slot)
         return wanted
+
+    def _entering(self, led: LedRows, slot: int, at: Ints) -> Ints:
+        """Those of the rows ``at`` whose replica in a slot, which is not in the ISR, is level and may enter."""
+        page, rows = led.page, led.rows
+        at = at[page.replica_counts[rows[at]] > slot]
+        if not len(at):
+            return at
+        is_level = led.caught_up_ms[slot, at] == ALWAYS
+        is_member, places = self._members(led, slot, at)
+        is_level[is_member] |= self._is_level[places]
+        at = at[is_level]
+        if not len(at):
+            return at
+        return at[self._online.has(page.slots[slot, rows[at]], page.directories[slot, rows[at]])]
+
+    def _leaving(self, led: LedRows, slot: int, at: Ints) -> Ints:
+        """Those of the rows ``at`` whose replica in a slot, which is in the ISR, lags; a leader never does."""
+        at = at[led.page.leader_slots[led.rows[at]] != slot]
+        caught_up = led.caught_up_ms[slot, at]
+        is_member, places = self._members(led, slot, at)
+        caught_up[is_member] = np.maximum(caught_up[is_member], self._caught_up[places])
+        lags: Flags = caught_up < self._limit_ms
+        return at[lags]
+
+    def _members(self, led: LedRows, slot: int, at: Ints) -> tuple[Ints, Ints]:
+        """Positions in ``at`` of those for whom a group speaks, and the place of their brokers among all."""
+        is_member = np.flatnonzero(led.is_member[slot, at])
+        brokers = led.page.slots[slot, led.rows[at[is_member]]]
+        is_known = is_among(brokers, self._ids)
+        return is_member[is_known], np.searchsorted(self._ids, brokers[is_known])
 
 
 def with_new_isr(led: LedRows, page: Page) -> LedRows | None:
@@ -127,15 +153,14 @@ def carry(new: LedRows, new_at: Ints, old: LedRows, old_at: Ints) -> None:
     rows, old_rows = new.rows[new_at], old.rows[old_at]
     goes_on = page.leader_epochs[rows] == before.leader_epochs[old_rows]
     new_at, old_at, rows, old_rows = new_at[goes_on], old_at[goes_on], rows[goes_on], old_rows[goes_on]
-    for slot in range(page.width):
-        for old_slot in range(before.width):
-            is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
-            is_same &= before.replica_counts[old_rows] > old_slot
-            to, source = new_at[is_same], old_at[is_same]
-            caught_up_ms = old.caught_up_ms[old_slot, source]
-            was_in = in_slots(before.isr[old.rows[source]], old_slot)
-            _expel(caught_up_ms, was_in & ~in_slots(page.isr[new.rows[to]], slot))
-            new.caught_up_ms[slot, to] = caught_up_ms
-            new.is_member[slot, to] = old.is_member[old_slot, source]
+    for slot, old_slot in slot_pairs(page, before):
+        is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
+        is_same &= before.replica_counts[old_rows] > old_slot
+        to, source = new_at[is_same], old_at[is_same]
+        caught_up_ms = old.caught_up_ms[old_slot, source]
+        was_in = in_slots(before.isr[old.rows[source]], old_slot)
+        _expel(caught_up_ms, was_in & ~in_slots(page.isr[new.rows[to]], slot))
+        new.caught_up_ms[slot, to] = caught_up_ms
+        new.is_member[slot, to] = old.is_member[old_slot, source]
     is_unchanged = page.partition_epochs[rows] == before.partition_epochs[old_rows]
     new.hold_ms[new_at[is_unchanged]] = old.hold_ms[old_at[is_unchanged]]

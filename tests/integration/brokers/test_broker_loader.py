@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorate.broker.controllers.controllers import connect_controllers
+from quorate.broker.metadata import loader as loader_module
 from quorate.broker.metadata.loader import LoaderFault, MetadataLoader
 from quorate.broker.publisher import ControllerEpoch, PublisherSet
 from quorate.metadata_log.batches.batch import parse_header
@@ -57,6 +58,22 @@ async def test_loader_new_batches_are_published_as_they_are_committed() -> None:
         assert (manifest.batch_count, manifest.is_checkpoint) == (1, False)
         assert manifest.byte_count == len(controller.log.batches[-1])
         assert manifest.provenance.end_offset == 4
+
+
+async def test_loader_answer_of_many_records_is_published_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader_module, "RECORDS_PUBLISHED_TOGETHER", 2)
+    controller = FeedController(1, FIRST)
+    async with serving(controller), following(controller) as (loader, recorder):
+        await published(recorder, 3)
+        noops = [batch(3 + n, 1, NoOpRecord()) for n in range(2)]
+        topics = [batch(5 + n, 1, TopicRecord(name=f"t{n}", topic_id=uuid(3 + n))) for n in range(5)]
+        controller.append(*noops, *topics)
+        await published(recorder, 10)
+
+        parts = [(manifest.batch_count, manifest.provenance.end_offset) for manifest in recorder.manifests[1:]]
+        assert parts == [(2, 5), (2, 7), (2, 9), (1, 10)]
+        assert sum(manifest.byte_count for manifest in recorder.manifests[1:]) == sum(map(len, [*noops, *topics]))
+        assert loader.counters.batches == len(FIRST) + 7
 
 
 async def test_loader_open_transaction_is_not_published_before_its_end() -> None:
