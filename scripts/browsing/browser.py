@@ -68,8 +68,10 @@ class BrowserPage:
         await self.tell(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=is_phone
         )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
-        await self.tell("Emulation.setEmulatedMedia", features=[scheme])
+        # Nothing is caught on its way from one colour to another.
+        media = {"prefers-color-scheme": "dark" if is_dark else "light", "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in media.items()]
+        await self.tell("Emulation.setEmulatedMedia", features=features)
         self._loaded.clear()
         await self.tell("Page.navigate", url=url)
         async with asyncio.timeout(PATIENCE_S):

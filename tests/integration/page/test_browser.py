@@ -6,59 +6,39 @@ One browser for all of it, and one controller; skipped where no Chromium is inst
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import pytest
 
 from quorate.scripts.browsing.__main__ import IS_DRAWN
-from quorate.scripts.browsing.browser import BrowserPage, find_browser, running_browser
-from tests.integration.http_stage import Stage, stage
+from quorate.scripts.browsing.browser import BrowserPage, find_browser
+from tests.integration.http_stage import Stage
+from tests.integration.page.page_stage import DESK, PHONE, degraded, overhang, violations
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium is installed: nothing can show the page")
 
-DESK, PHONE = 1400, 420
-AXE: Final = Path(__file__).parents[2] / "data" / "axe" / "axe.min.js"
-#: What nobody can be left with, by axe's own word for it.
-SERIOUS: Final = {"serious", "critical"}
-#: Ninety moves in a second and a half, back and forth; then the slider is let go. The milliseconds that it took.
+#: Ninety moves in a second and a half, back and forth; then the slider is let go. The milliseconds that it took, and
+#: the moment at which the hand left it.
 DRAG: Final = """
 (async () => {
   const begun = performance.now();
   const slider = document.querySelector(".slider");
   const [begin, end] = [Number(slider.min), Number(slider.max)];
+  let left = 0;
   for (let move = 0; move < 90; move += 1) {
     slider.value = begin + ((move % 30) * (end - begin)) / 40;
+    left = Number(slider.value);
     slider.dispatchEvent(new Event("input"));
     await new Promise((done) => setTimeout(done, 16));
   }
   slider.dispatchEvent(new Event("change"));
-  return performance.now() - begun;
+  return [performance.now() - begun, new Date(left).toISOString()];
 })()
 """
 NOW: Final = "[...document.querySelectorAll('.steps button')].find((one) => one.innerText === 'Now')"
-
-
-@asynccontextmanager
-async def degraded() -> AsyncIterator[tuple[Stage, BrowserPage]]:
-    """A cluster of two brokers, one of which is gone, and a page that shows nothing yet."""
-    async with stage(1) as s, running_browser() as browser:
-        for broker_id in (11, 12):
-            await s.register(1, broker_id)
-        topic = {"name": "orders", "num_partitions": 3, "replication_factor": 2}
-        await s.ask(1, "POST", "/v1/topics", {"topics": [topic]})
-        await s.ask(1, "DELETE", "/v1/brokers/12")
-        yield s, await browser.page()
-
-
-async def overhang(page: BrowserPage) -> int:
-    """Pixels by which the page is wider than its window."""
-    return int(await page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 async def shows_verdict(s: Stage, page: BrowserPage) -> bool:
@@ -67,17 +47,6 @@ async def shows_verdict(s: Stage, page: BrowserPage) -> bool:
     shown = await page.value("document.querySelector('.headline').innerText")
     messages = await page.value("[...document.querySelectorAll('.reasons .message')].map((one) => one.innerText)")
     return (shown.lower(), messages) == (status["verdict"], [reason["message"] for reason in status["reasons"]])
-
-
-async def violations(page: BrowserPage) -> list[dict[str, Any]]:
-    """What axe finds that is serious."""
-    await page.value(AXE.read_text(encoding="utf-8") + ";0")
-    found = json.loads(await page.value("axe.run().then((found) => JSON.stringify(found.violations))"))
-    return [
-        {"rule": one["id"], "says": one["help"], "where": [node["html"] for node in one["nodes"]]}
-        for one in found
-        if one["impact"] in SERIOUS
-    ]
 
 
 async def focus_by_tab(page: BrowserPage, wanted: str) -> None:
@@ -112,8 +81,7 @@ async def test_dragging_asks_now_and_then_and_ends_where_it_was_left() -> None:
         await page.until(IS_DRAWN)
         await page.until("document.querySelectorAll('.events button').length > 3")
         asked = len(page.asked)
-        took_ms = await page.value(DRAG)
-        left = await page.value("new Date(Number(document.querySelector('.slider').value)).toISOString()")
+        took_ms, left = await page.value(DRAG)
         await page.until("document.body.classList.contains('past')")
         moments = [address for address in page.asked[asked:] if "/v1/status?" in address]
         assert 1 <= len(moments) <= 2 + took_ms / 300

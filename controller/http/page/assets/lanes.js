@@ -20,13 +20,12 @@ const TICKS = 5;
 /** The lanes of a part of the history; `at`: where the page stands, null: at the end. */
 export function lanes(part, begin, end, at) {
   const share = (ms) => Math.min(Math.max((ms - begin) / (end - begin), 0), 1);
-  return [
-    LANES.map(([name, title, kind]) => lane(part.spans.filter((span) => span.lane === name), title, kind, share, end)),
-    at !== null && h("div", { class: "cursor-track", "aria-hidden": "true" }, h("div", { class: "cursor", style: { left: `${share(at) * 100}%` } })),
-  ];
+  const stands = at === null ? null : share(at);
+  return LANES.map(([name, title, kind]) => lane(part.spans.filter((span) => span.lane === name), title, kind, share, end, stands));
 }
 
-function lane(spans, title, kind, share, end) {
+/** `stands`: where in it the page stands, from 0 to 1; null: at the end. */
+function lane(spans, title, kind, share, end, stands) {
   const rows = packed(spans.filter((span) => span.to_ms === null || share(span.to_ms) > 0), end);
   const said = spans.slice(-8).map((span) => `${span.text}, ${extent(span)}`).join("; ");
   return h(
@@ -37,6 +36,7 @@ function lane(spans, title, kind, share, end) {
       "div",
       { class: "lane-rows", role: "img", "aria-label": `${title}: ${spans.length ? `${counted(spans.length, "span")}. ${said}` : "nothing"}` },
       rows.length ? rows.map((row) => h("div", { class: "lane-row" }, row.map((span) => bar(span, kind, share, end)))) : h("div", { class: "lane-row" }),
+      stands !== null && h("div", { class: "cursor", style: { left: `calc(var(--thumb) / 2 + ${stands} * (100% - var(--thumb)))` } }),
     ),
   );
 }

@@ -17,6 +17,12 @@ const notice = document.getElementById("notice");
 const following = new Following(refresh);
 /** Stops the question that is under way: another moment is to be shown, or the page is hidden. */
 let asking = null;
+/** When the status that is shown came: milliseconds since 1970; null: none has come. */
+let cameMs = null;
+/** A status that takes longer is missed, and what is shown is called old. */
+const LATE_MS = 5000;
+/** Of the past a controller that is silent is asked again after so long. */
+const AGAIN_MS = 3000;
 /** Controllers whose troubles are explained beside the partitions': a reader asks for others himself. */
 const CONTROLLERS_EXPLAINED = 3;
 /** The explanations that are shown, and what they were asked about ("": nothing): they are asked for when that has changed. */
@@ -26,25 +32,35 @@ let explainedFor = "";
 async function refresh() {
   asking = new AbortController();
   const { signal } = asking;
+  const late = setTimeout(() => tell(silence()), LATE_MS);
   try {
-    const status = await ask("/v1/status", {}, signal);
+    const status = await ask("/v1/status", {}, signal).finally(() => clearTimeout(late));
+    cameMs = Date.now();
     letIn();
+    tell("");
     draw(status);
     keepTimeline();
     await explain(status, signal);
-    tell("");
   } catch (error) {
-    if (!signal.aborted) refused(error);
+    if (!signal.aborted) refused(error, signal);
   }
 }
 
-function refused(error) {
+function refused(error, signal) {
   if (error.status === 401 || error.status === 403) {
     following.stop(); // whoever asks on and on with a wrong token is told to wait
     tell("");
     askWho(error.message, begin);
-  } else if (error instanceof Silence) tell("The controller does not answer: what is shown may be old. It is asked again and again.");
-  else tell(error.message);
+  } else if (error instanceof Silence) {
+    tell(silence());
+    // Of now the following asks again.
+    if (moment() !== null) setTimeout(() => signal.aborted || begin(), AGAIN_MS);
+  } else tell(error.message);
+}
+
+function silence() {
+  const shown = cameMs === null ? "does not answer" : `has not answered since ${time(cameMs).slice(11)} UTC: what is shown is of then`;
+  return `The controller ${shown}. It is asked again and again.`;
 }
 
 function begin() {
@@ -56,7 +72,9 @@ function begin() {
 }
 
 function draw(status) {
-  document.title = `${VERDICTS[status.verdict][0]} · Quorate`;
+  const isThen = moment() !== null;
+  document.title = `${isThen ? "Then: " : ""}${VERDICTS[status.verdict][0]} · Quorate`;
+  document.getElementById("actions-title").textContent = isThen ? "What there was to do" : "What to do";
   showFacts(status);
   showVerdict(status, explainedFor === keyOf(status) ? explanations : []);
   showRacks(status);
@@ -89,11 +107,19 @@ async function explain(status, signal) {
   }
 }
 
-/** What to have explained, by the things that the reasons are about: partitions, and controllers one by one. */
+/**
+ * What to have explained: all partitions, and controllers one by one. It is in the order of the reasons, and so is what
+ * to do: without a quorum no broker that is started can join.
+ */
 function questionsOf({ reasons, quorum }) {
-  const ids = reasons.flatMap(({ code, nodes }) => (code === "NO_ACTIVE_CONTROLLER" ? [quorum.observed_by] : code.startsWith("CONTROLLERS_") ? nodes : []));
-  const controllers = [...new Set(ids)].slice(0, CONTROLLERS_EXPLAINED).map((controller) => ({ controller }));
-  return reasons.some((reason) => reason.partitions) ? [{}, ...controllers] : controllers;
+  const asked = [...new Set(reasons.flatMap((reason) => (reason.partitions ? [null] : controllersOf(reason, quorum))))];
+  const controllers = asked.filter((id) => id !== null).slice(0, CONTROLLERS_EXPLAINED);
+  return asked.filter((id) => id === null || controllers.includes(id)).map((id) => (id === null ? {} : { controller: id }));
+}
+
+function controllersOf({ code, nodes }, quorum) {
+  if (code === "NO_ACTIVE_CONTROLLER") return [quorum.observed_by];
+  return code.startsWith("CONTROLLERS_") ? nodes : [];
 }
 
 function showFacts(status) {
@@ -109,6 +135,7 @@ function showFacts(status) {
 function tell(text) {
   notice.hidden = !text;
   document.body.classList.toggle("stale", Boolean(text));
+  if (text && cameMs !== null) show(document.getElementById("live"), `Not live: of ${time(cameMs).slice(11)}`);
   show(notice, text);
 }
 

@@ -17,6 +17,8 @@ const SUMMED = new Set(["leaders", "replicas", "offline_replicas"]);
 const SHADES = 5;
 /** From so many brokers on tiles show their number alone. */
 const DENSE = 240;
+/** Characters of a number that a tile has room for; longer ones are written smaller. */
+const LONG = 8;
 
 let chosen = MEASURES[0];
 let drawn = null;
@@ -89,7 +91,7 @@ function tile(broker, most) {
       // Its name is all that is known of it, whatever the tile has room for.
       h("span", { class: "unseen" }, label),
       h("span", { class: "tile-id", "aria-hidden": "true" }, broker.id),
-      h("span", { class: "tile-value", "aria-hidden": "true" }, number(value)),
+      h("span", { class: number(value).length > LONG ? "tile-value long" : "tile-value", "aria-hidden": "true" }, number(value)),
       state && h("span", { class: "tile-state", "aria-hidden": "true" }, state),
     ),
   );

@@ -16,6 +16,8 @@ const STEPS = 500;
 const LISTED = 100;
 
 const section = document.getElementById("timeline");
+/** Above the verdict, wherever the reader has scrolled to, while it is not of now. */
+const banner = document.getElementById("then");
 const slider = h("input", { type: "range", class: "slider", "aria-label": "Moment that the page shows" });
 const place = {};
 /** The part of the history that is shown, when it came, and the parts after it that were shown before. */
@@ -35,6 +37,7 @@ export function startTimeline() {
   build();
   slider.addEventListener("input", drag);
   slider.addEventListener("change", land);
+  document.getElementById("return").addEventListener("click", returnToNow);
   onMoment(() => {
     if (moment() === null) shownMs = null;
     draw();
@@ -148,6 +151,9 @@ function draw() {
   place.earlier.disabled = part.earlier === null;
   place.later.hidden = !later.length;
   place.now.textContent = part.now_ms === null ? "End" : "Now";
+  banner.hidden = shownMs === null;
+  show(banner.firstElementChild, shownMs === null ? null : `Not now: the cluster as it was at ${time(shownMs)} UTC`);
+  banner.lastElementChild.textContent = part.now_ms === null ? "To the end" : "Back to now";
   place.now.disabled = shownMs === null && !later.length;
   place.before.disabled = next(-1) === undefined;
   place.after.disabled = next(1) === undefined;

@@ -1,6 +1,7 @@
 // The verdict with its reasons, and beside it what explains them and what to do.
 
-import { counted, h, icon, number, percent, show, time } from "./dom.js";
+import { counted, h, icon, number, percent, sentence, show, time } from "./dom.js";
+import { moment } from "./moment.js";
 import { CAUSES, RISKS, VERDICTS } from "./words.js";
 
 /** Brokers that are named of a reason: the explanation has all of them. */
@@ -11,11 +12,11 @@ export function showVerdict(status, explanations) {
   const symptoms = new Map(explanations.flatMap((one) => one.symptoms).map((symptom) => [symptom.code, symptom]));
   const [word, kind] = VERDICTS[status.verdict];
   const reasons = status.reasons.length;
-  const sentence = reasons ? counted(reasons, "reason") : "No broker, partition or controller needs anybody.";
+  const why = reasons ? counted(reasons, "reason") : `No broker, partition or controller ${moment() === null ? "needs" : "needed"} anybody.`;
   show(
     document.getElementById("verdict"),
     h("p", { class: `headline ${kind}` }, icon(kind), h("strong", {}, word)),
-    h("p", { class: "sentence" }, sentence),
+    h("p", { class: "sentence" }, why),
   );
   show(document.getElementById("reasons"), reasons ? h("ul", { class: "reasons" }, status.reasons.map((reason) => reasonItem(reason, symptoms.get(reason.code)))) : null);
 }
@@ -26,7 +27,7 @@ function reasonItem(reason, symptom) {
   return h(
     "li",
     { "data-key": reason.code + reason.nodes },
-    h("span", { class: "message" }, reason.message),
+    h("span", { class: "message" }, sentence(reason.message)),
     nodes.length > 0 && h("span", { class: "subjects" }, nodes.slice(0, 12), nodes.length > 12 && ` and ${nodes.length - 12} more`),
     reason.partitions > 0 && h("span", { class: "subjects" }, subject("", "why")),
     symptom?.causes.length > 0 && h(
@@ -60,7 +61,7 @@ function remedyItem(remedy) {
   return h(
     "li",
     {},
-    h("p", {}, remedy.message),
+    h("p", {}, sentence(remedy.message)),
     h(
       "p",
       { class: "effects" },
@@ -68,7 +69,7 @@ function remedyItem(remedy) {
       (remedy.led_again > 0 || remedy.risk !== "NONE") && h("span", { class: `badge ${kind}` }, risk),
       remedy.replicas > 0 && h("span", {}, `${counted(remedy.replicas, "replica")} in sync again once caught up`),
     ),
-    remedy.command && h("pre", { tabindex: 0, "aria-label": "command" }, h("code", {}, remedy.command)),
+    remedy.command && h("pre", {}, h("code", {}, remedy.command)),
   );
 }
 
@@ -83,7 +84,7 @@ function symptomItem(symptom, total) {
   return h(
     "li",
     {},
-    h("h3", {}, symptom.message),
+    h("h3", {}, sentence(symptom.message)),
     symptom.partitions > 0 && h("p", { class: "quiet" }, `${counted(symptom.topics, "topic")}, ${percent(symptom.share)} of ${counted(total, "partition")}`),
     symptom.causes.length > 0 && h("ul", { class: "causes" }, symptom.causes.map(causeItem)),
     named.length > 0 && h(

@@ -6,11 +6,13 @@ import re
 from typing import Any, get_args
 
 import pytest
+from typer.testing import CliRunner
 
 from quorate.controller.api.answers.explain_models import CauseCode, ReassignmentProgress, RiskCode
 from quorate.controller.api.answers.status_models import Verdict
 from quorate.controller.api.resources import BrokerPartitionCounts, BrokerStateName, PartitionCounts, VoterRole
 from quorate.controller.http.page.shell import ASSETS, CONTENT_POLICY, assets
+from quorate.scripts.cli.__main__ import make_app
 from quorate.snapshots.views.state_names import PartitionState, ReplicaState
 
 TEXTS = {path.name: path.read_text(encoding="utf-8") for path in ASSETS.iterdir()}
@@ -39,6 +41,13 @@ def test_files_name_only_files_that_are_there() -> None:
     named = set(re.findall(r'(?:src|href)="assets/([\w.]+)"', PAGE))
     named |= {name for text in SCRIPTS.values() for name in re.findall(r'from "\./([\w.]+)"', text)}
     assert named == set(TEXTS) - {"index.html"}, "a file that nothing names, or a name without its file"
+
+
+def test_commands_that_the_page_names_are_there() -> None:
+    lines = [line.split() for line in re.findall(r"<code>quorate ([^<]+)</code>", PAGE)]
+    assert {words[0] for words in lines} == {"status", "explain"}
+    for words in lines:
+        assert CliRunner().invoke(make_app(words[:1]), [*words, "--help"]).exit_code == 0
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
