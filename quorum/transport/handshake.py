@@ -93,6 +93,8 @@ def decode_hello(frame: bytes) -> Hello:
     """
     try:
         fields: Any = msgpack.unpackb(frame)
+        if not isinstance(fields, list):
+            raise HandshakeRefused(f"no hello: {type(fields).__name__} where a list of its fields is due")
         if len(fields) == _FIELDS_BEFORE and type(fields[0]) is int:
             raise HandshakeRefused(
                 f"it speaks version {fields[0]} alone, this node {OLDEST_VERSION} and above: stop all controllers, "

@@ -97,7 +97,14 @@ def test_generations_are_compared_only_by_those_who_proved_who_they_are() -> Non
     check_generation(replace(CONFIG, generation=1004), newer)
 
 
-@pytest.mark.parametrize("frame", [b"", b"\xc1", b"\x90", b"\x01", encode_hello(hello_of(2))[:-1]])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        *(b"", b"\xc1", b"\x90", b"\x01", encode_hello(hello_of(2))[:-1]),
+        *(msgpack.packb({str(number): number for number in range(count)}) for count in (9, 10)),
+        msgpack.packb(b"nine byte"),
+    ],
+)
 def test_hello_of_other_bytes_is_refused(frame: bytes) -> None:
     with pytest.raises(HandshakeRefused):
         decode_hello(frame)
