@@ -83,7 +83,8 @@ def remove_oldest(backups: Backups, newest: Path, keep: int) -> list[Path]:
         OSError: one cannot be removed.
     """
     for part in backups.parts:
-        with suppress(FileNotFoundError):
+        # One that is no file, or not this user's, is in nobody's way: the new backup is there, and the old ones go.
+        with suppress(OSError):
             discard_part(part)
     others = backups.whole
     going = others[: max(len(others) - (keep - 1), 0)]

@@ -257,10 +257,12 @@ async def test_oldest_backups_go_and_the_new_one_stays_whatever_the_clock_says(
         assert names(directory) == [FIRST, SECOND]
         left = directory / f"{FIRST}.part"
         left.write_bytes(b"half")
+        os.mkfifo(directory / f"{SECOND}.part")  # nothing that a run could have left
         monkeypatch.setattr(rotation, "_FORM", THIRD)
         third = json.loads((await backed_up(s, directory, "--keep", "2", "--json")).out)
         assert (third["removed"], third["kept"], third["digest"]) == ([FIRST], 2, digest_in(s))
-        assert names(directory) == [SECOND, THIRD]
+        assert names(directory) == [SECOND, f"{SECOND}.part", THIRD]
+        (directory / f"{SECOND}.part").unlink()
         monkeypatch.setattr(rotation, "_FORM", "quorate-20200101T000000Z.checkpoint")  # the clock was set back
         assert (await backed_up(s, directory, "--keep", "1")).code == exit_codes.DONE
         assert names(directory) == ["quorate-20200101T000000Z.checkpoint"]
