@@ -46,7 +46,7 @@ ReassignmentProgress = Literal["COPYING", "STALLED", "ENDING"]
 class ExplainParameters(PastViewParameters):
     """The subject of an explanation; without any of it the whole cluster."""
 
-    topic: str = Field(default="", max_length=TOPIC_NAME_CHARS_MAX)
+    topic: str = Field(default="", min_length=1, max_length=TOPIC_NAME_CHARS_MAX)
     """Only the partitions of this topic."""
     partition: int | None = Field(default=None, ge=0, le=2**31 - 1)
     """Only this one of them."""

@@ -62,7 +62,7 @@ def _wanted(subject: list[str]) -> tuple[str, dict[str, Any]]:
             return "cluster", {}
         case [("broker" | "controller") as kind, text] if len(ids := broker_ids(text, "SUBJECT")) == 1:
             return kind, {kind: ids[0]}
-        case ["topic", name]:
+        case ["topic", name] if name:
             return "topic", {"topic": sendable(name)}
         case [("partition" | "reassignment") as kind, text]:
             ((topic, number),) = topic_partitions([text])

@@ -21,6 +21,7 @@ M2 = str(Path(__file__).parents[2] / "data" / "kafka" / "static" / "m2" / "log")
 EXPLAIN = "/v1/answers/explain"
 BAD = [
     Bad("number without topic", "GET", f"{EXPLAIN}?partition=3", None, 400, "INVALID_REQUEST", "name the `topic`"),
+    Bad("empty topic", "GET", f"{EXPLAIN}?topic=", None, 400, "INVALID_REQUEST", "at least 1 character"),
     Bad("two subjects", "GET", f"{EXPLAIN}?broker=3&topic=t", None, 400, "INVALID_REQUEST", "exclude each other"),
     Bad("two others", "GET", f"{EXPLAIN}?broker=3&controller=1", None, 400, "INVALID_REQUEST", "exclude each other"),
     Bad("no controller", "GET", f"{EXPLAIN}?controller=7", None, 400, "INVALID_REQUEST", "no controller 7 is a voter"),
@@ -75,7 +76,7 @@ async def test_one_topic_and_one_partition_are_explained_by_themselves() -> None
     "subject",
     [
         ["planet", "mars"], ["broker"], ["broker", "13-14"], ["partition", "orders"], ["topic", "a", "b"],
-        ["controller", "x"], ["reassignment", "orders"],
+        ["controller", "x"], ["reassignment", "orders"], ["topic", ""],
     ],
 )  # fmt: skip
 async def test_what_cannot_be_explained_is_a_mistake_in_use(subject: list[str]) -> None:
