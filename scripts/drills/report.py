@@ -25,8 +25,10 @@ h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin: 
 table { border-collapse: collapse; margin: .6rem 0; } th, td { text-align: left; padding: .25rem .9rem .25rem 0;
 border-bottom: 1px solid #d5d8dc; vertical-align: top; } td.number { text-align: right; font-variant-numeric:
 tabular-nums; } .verdict { color: #fff; border-radius: .3rem; padding: .05rem .5rem; font-size: .85rem; }
-.reason { color: #c0392b; } .quiet { color: #566573; } svg { width: 100%; height: auto; margin: .4rem 0; }
+p { overflow-wrap: anywhere; } .reason { color: #c0392b; } .quiet { color: #566573; }
+svg { width: 100%; height: auto; margin: .4rem 0; }
 svg text { font: 12px system-ui, sans-serif; fill: #1c2833; } a { color: #2471a3; }
+@media (max-width: 40rem) { body { margin: 1rem auto; } th, td { padding-right: .4rem; } }
 """
 
 
