@@ -1,4 +1,4 @@
-"""Prometheus' own principal, as docs/watching.md makes it: it has the metrics, and not the log."""
+"""Prometheus' own principal, as docs/watching.md makes it: it has the metrics, not the log, and changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.access.test_permissions import guarded, token
+from tests.integration.access.test_permissions import REFUSED, guarded, token
 from tests.integration.access.test_viewer_page import status_of
 from tests.integration.commands import alone
 from tests.waiting import eventually
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "watching.md"
 (RECIPE,) = re.findall(r"## Letting Prometheus in\n.*?```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-async def test_scraper_of_the_page_has_the_metrics_and_not_the_log(
+async def test_scraper_of_the_page_has_the_metrics_and_not_the_log_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with guarded(tmp_path) as g:
@@ -44,3 +44,8 @@ async def test_scraper_of_the_page_has_the_metrics_and_not_the_log(
             "/v1/acls": 200,
             "/v1/metadata/batches": 403,
         }
+        before, as_scraper = g.digests(), {"Authorization": f"Bearer {shown}"}
+        posts = [change for change in REFUSED if change.method == "POST"]
+        answers = [await g.ask("nobody", one.method, one.path, one.body, more=as_scraper) for one in posts]
+        assert {status for status, _ in answers} == {403}
+        assert g.digests() == before
