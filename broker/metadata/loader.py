@@ -34,7 +34,7 @@ from quorate.metadata_log.cycle_collector import collector_resting
 from quorate.metadata_log.errors import MalformedData, QuorateError, UnsupportedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.errors import ReplayError
-from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.image import EMPTY_UNCOUNTED_IMAGE, MetadataImage
 from quorate.snapshots.image.image_history import ImageHistory
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -112,7 +112,7 @@ class MetadataLoader:
         self._wall_ms = machine.wall_ms
         self._sleep_ms = machine.sleep_ms
         self._rotation = Rotation(len(feeds), first_feed, timing.retry_first_ms, timing.retry_max_ms, machine.draw)
-        self._state = ReplayState()
+        self._state = ReplayState(EMPTY_UNCOUNTED_IMAGE)
         self._position = LOG_BEGIN
         #: When a controller was heard of last; at first, when the loader was made.
         self._heard_ms = machine.now_ms()
@@ -357,7 +357,8 @@ def _load(name: str, fetched: FetchedCheckpoint) -> ReplayState:
     end_offset = fetched.id.end_offset
     try:
         with collector_resting():
-            return ReplayState(read_checkpoint(checkpoint_contents(fetched), end_offset, fetched.id.epoch))
+            contents = checkpoint_contents(fetched)
+            return ReplayState(read_checkpoint(contents, end_offset, fetched.id.epoch, EMPTY_UNCOUNTED_IMAGE))
     except UnsupportedRecord as error:
         raise LoaderFault(f"the checkpoint at offset {end_offset} cannot be read: {error}") from error
     except MalformedData as error:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from quorate.broker.publisher import ControllerEpoch, Manifest, MetadataPublisher
 from quorate.metadata_log.ids import NO_LEADER
-from quorate.snapshots.counts.tally import OFFLINE
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Topic
 from quorate.snapshots.table.cluster import BrokerRegistration
-from quorate.snapshots.table.kept_counts import tally_of
+from quorate.snapshots.table.page_access import has_leader
+from quorate.snapshots.table.pages import Page
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.views.derived_states import offline_replicas, replica_states
 from quorate.snapshots.views.state_names import ReplicaState
@@ -42,6 +44,9 @@ class MetadataCache(MetadataPublisher):
     def __init__(self) -> None:
         self.image = EMPTY_IMAGE
         self.controller: ControllerEpoch | None = None
+        #: Rows without a leader of each of these pages.
+        self._counted_pages: tuple[Page, ...] = ()
+        self._offline: list[int] = []
 
     @property
     def name(self) -> str:
@@ -49,6 +54,7 @@ class MetadataCache(MetadataPublisher):
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         self.image = image
+        self._count_offline()
 
     def on_controller_change(self, controller: ControllerEpoch) -> None:
         self.controller = controller
@@ -57,6 +63,7 @@ class MetadataCache(MetadataPublisher):
         """The same at the image of now, for a thread that reads it for a while."""
         still = MetadataCache()
         still.image, still.controller = self.image, self.controller
+        still._counted_pages, still._offline = self._counted_pages, self._offline.copy()
         return still
 
     def broker(self, broker_id: int) -> BrokerRegistration | None:
@@ -78,11 +85,25 @@ class MetadataCache(MetadataPublisher):
         return [self._view(partition_id, state) for partition_id, state in found]
 
     def offline_partition_count(self) -> int:
-        """Partitions without a leader."""
-        tally = tally_of(self.image.partitions)
-        return int(tally.partitions.counts[tally.shapes.are(OFFLINE)].sum())
+        """Partitions without a leader. Of all that is counted of partitions a broker tells this only."""
+        return sum(self._offline)
+
+    def _count_offline(self) -> None:
+        """Count pages that are new: with each image few, so that whoever asks waits for none."""
+        before, pages = self._counted_pages, self.image.partitions.pages
+        self._counted_pages = pages
+        del self._offline[len(pages) :]
+        for number, page in enumerate(pages):
+            if number >= len(before):
+                self._offline.append(_without_leader(page))
+            elif page is not before[number]:
+                self._offline[number] = _without_leader(page)
 
     def _view(self, partition_id: int, state: Partition) -> ClientPartition:
         leader = self.broker(state.leader) if state.leader != NO_LEADER else None
         available = None if leader is None or leader.is_fenced else leader.id
         return ClientPartition(partition_id, state, available, tuple(replica_states(self.image, state)))
+
+
+def _without_leader(page: Page) -> int:
+    return 0 if page.is_blank else int(np.count_nonzero(has_leader(page, NO_LEADER)))

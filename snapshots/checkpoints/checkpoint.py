@@ -134,18 +134,21 @@ def _topic_records(image: MetadataImage) -> Iterator[VersionedRecord]:
         yield VersionedRecord(TopicRecord(name, image.topics.by_name[name].id), 0)
 
 
-def read_checkpoint(batches: Iterable[Buffer], end_offset: int | None, epoch: int | None) -> MetadataImage:
+def read_checkpoint(
+    batches: Iterable[Buffer], end_offset: int | None, epoch: int | None, empty: MetadataImage = EMPTY_IMAGE
+) -> MetadataImage:
     """The image that a checkpoint's batches hold. The caller has checked their CRCs and continuity.
 
     Args:
         end_offset, epoch: by the file's name; None where it has none (``bootstrap.checkpoint``): then the image
             covers no offset, and the epoch is that of the batches.
+        empty: the image without anything; ``EMPTY_UNCOUNTED_IMAGE`` for one of which no counts are kept.
 
     Raises:
         MalformedData: not a whole checkpoint: header or footer are missing, or not where they belong.
         ReplayError: a record cannot be replayed.
     """
-    editor = ImageEditor(EMPTY_IMAGE)
+    editor = ImageEditor(empty)
     log_time_ms: int | None = None
     batch_epoch = 0
     is_complete = False

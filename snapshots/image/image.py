@@ -22,6 +22,7 @@ from quorate.snapshots.image.image_parts import (
 )
 from quorate.snapshots.image.labels import LabelsImage
 from quorate.snapshots.table.cluster import ClusterImage
+from quorate.snapshots.table.kept_counts import NOT_KEPT
 from quorate.snapshots.table.partition_table import PartitionTable
 
 
@@ -63,3 +64,5 @@ EMPTY_IMAGE = MetadataImage(
     ScramImage(),
     DelegationTokensImage(),
 )
+#: The same, for who asks for no counts of partitions: none are kept of what is replayed onto it.
+EMPTY_UNCOUNTED_IMAGE = EMPTY_IMAGE._replace(partitions=PartitionTable(counts=NOT_KEPT))

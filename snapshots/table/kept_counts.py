@@ -63,7 +63,8 @@ class KeptCounts:
 
     __slots__ = ("_base",)
 
-    def __init__(self, base: _Settled) -> None:
+    def __init__(self, base: _Settled | None) -> None:
+        """``base``: None: they are not kept, for a table of which nobody asks them; who does waits for all of it."""
         self._base = base
 
     @staticmethod
@@ -78,9 +79,9 @@ class KeptCounts:
 
         ``touched``: ascending rows; ``touched_ones``: in any order.
         """
-        if not touched and not touched_ones:
-            return self
         base = self._base
+        if base is None or not (touched or touched_ones):
+            return self
         waiting = base.waiting + len(touched_ones) + sum(map(len, touched))
         both = (*base.touched, *touched), (*base.touched_ones, *touched_ones)
         successor = KeptCounts(_Settled(base.tally, base.pages, base.own, *both, waiting))
@@ -88,9 +89,15 @@ class KeptCounts:
             successor.tally(pages, own)
         return successor
 
+    def moved(self, pages: Sequence[Page], own: OwnMinIsrs, new_pages: Sequence[Page]) -> KeptCounts:
+        """The counts of a table with the same rows elsewhere; those of this one are in ``pages``."""
+        return self if self._base is None else KeptCounts.of(self.tally(pages, own), new_pages, own)
+
     def tally(self, pages: Sequence[Page], own: OwnMinIsrs) -> TableTally:
         """The tally of the table which has these counts, these pages and these topics with a min ISR of their own."""
         base = self._base
+        if base is None:
+            return counted_anew(pages, own)
         if base.waiting:
             tally = TableTally.total(((base.tally, 1), *_changes(base, pages, own)))
             self._base = base = _Settled(tally, pages, own)
@@ -222,4 +229,5 @@ _numbers_of: Final = attrgetter(*_NUMBERS)
 
 #: Of a table without topics.
 NO_OWN_MIN_ISRS: Final[OwnMinIsrs] = PersistentMap()
+NOT_KEPT: Final = KeptCounts(None)
 NO_COUNTS: Final = KeptCounts.of(TableTally(), (), NO_OWN_MIN_ISRS)

@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import PartitionChangeRecord, Partitio
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.maps.persistent_map import MapEditor, PersistentMap
 from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column
-from quorate.snapshots.table.kept_counts import KeptCounts, OwnMinIsrs
+from quorate.snapshots.table.kept_counts import OwnMinIsrs
 from quorate.snapshots.table.page_access import holds_partition, read_partition, search
 from quorate.snapshots.table.page_editor import PageEditor
 from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
@@ -65,10 +65,10 @@ class TableEditor:
         free_rows = self._row_end - self._reserved_rows
         if free_rows > self._reserved_rows + PAGE_ROWS:  # so moving rows costs a constant share of freeing them
             edited = self.pages.pages
-            tally = self._table.counts.moved_on(*touched, edited, own).tally(edited, own)
+            counts = self._table.counts.moved_on(*touched, edited, own)
             self._compact()
             pages = self.pages.finish()
-            counts = KeptCounts.of(tally, pages, own)
+            counts = counts.moved(edited, own, pages)
         else:
             pages = self.pages.finish()
             counts = self._table.counts.moved_on(*touched, pages, own)

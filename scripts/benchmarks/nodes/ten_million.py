@@ -38,7 +38,7 @@ _LIMIT_S: Final = 600.0
 _LOOK_S: Final = 0.05
 #: Long enough for each thing that happens by itself, with intervals as below.
 _BY_ITSELF_S: Final = 60.0
-_BY_ITSELF_S_MIN: Final = 2.0
+_BY_ITSELF_S_MIN: Final = 0.5
 _SCRAPES_S: Final = 5.0
 _OPTIONS: Final = LocalOptions(
     {
@@ -96,8 +96,9 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
         f"{count:,} partitions created over HTTP, 100 a topic; then a heartbeat asks to fence one broker that nobody "
         "plays, until all processes have applied the last change (asked every 50 ms); then status is asked for twice; "
         f"then {seconds:g} s at least in which all controllers write a checkpoint, leaders are balanced and unclean "
-        f"elections looked for every 10 s, digests compared, and every process is scraped every {_SCRAPES_S:g} s; then "
-        "all controllers are killed (kill -9) and started, until the reply to a topic created over HTTP, and watched "
+        "elections looked for every 10 s, digests compared, and every process is scraped every "
+        f"{min(_SCRAPES_S, seconds):g} s; then all controllers are killed (kill -9) and started, until the reply to a "
+        "topic created over HTTP, and watched "
         "likewise. How long loops stood still is what the processes count, rounded up to the next end of a "
         "bucket (10 ms is none); elections are the epochs that begin after the first and before the restart, and those "
         "after the first commit behind it",
@@ -183,7 +184,7 @@ class _Life:
             for url in list(left):
                 if await self._has_checkpoint(url, offset):
                     left.remove(url)
-            await asyncio.sleep(_SCRAPES_S)
+            await asyncio.sleep(min(_SCRAPES_S, seconds))
             await self._scrapes()
         self._say(f"all checkpoints are written, {time.monotonic() - begun_at:.0f} s")
 

@@ -13,6 +13,7 @@ from quorate.metadata_log.records.records import (
     TopicRecord,
 )
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
+from quorate.snapshots.table.kept_counts import NOT_KEPT
 from tests.integration.feed_stage import FeedController, captured_batches, captured_checkpoint, serving
 from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published, with_checkpoint
 from tests.unit.broker.images import batch, uuid
@@ -30,6 +31,7 @@ async def test_loader_log_that_begins_later_takes_the_checkpoint_first(kafka_dat
         image = await published(recorder, parse_header(tail[-1]).end_offset)
 
         assert len(image.partitions) == 2823
+        assert image.partitions.counts is NOT_KEPT
         assert loader.counters.checkpoint_loads == 1
         pieces = [position for path, position in controller.requests if path == "checkpoint"]
         assert len(pieces) > 3

@@ -20,6 +20,7 @@ from quorate.metadata_log.records.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from quorate.snapshots.table.kept_counts import NOT_KEPT
 from tests.integration.broker_stage import seeded_machine
 from tests.integration.feed_stage import FeedController, captured_batches, serving
 from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published
@@ -39,6 +40,7 @@ async def test_loader_captured_log_gives_the_image_that_direct_replay_gives(stat
         image = await published(recorder, parse_header(static_log[-1]).end_offset)
 
         assert digest(image) == digest(direct(static_log))
+        assert image.partitions.counts is NOT_KEPT, "nobody asks a broker for counts of partitions"
         assert loader.is_caught_up
         assert loader.lag == 0
         assert loader.counters.batches == len(static_log)

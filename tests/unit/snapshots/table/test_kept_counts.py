@@ -15,11 +15,11 @@ from quorate.metadata_log.records.records import (
     TopicRecord,
 )
 from quorate.snapshots.counts.tally import TableTally
-from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image import EMPTY_IMAGE, EMPTY_UNCOUNTED_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table import kept_counts
-from quorate.snapshots.table.kept_counts import counted_anew, tally_of
+from quorate.snapshots.table.kept_counts import NOT_KEPT, counted_anew, tally_of
 from quorate.snapshots.table.pages import PAGE_ROWS
 from tests.record_stream import as_runs, versioned
 
@@ -93,6 +93,17 @@ def test_rows_that_move_together_keep_their_counts() -> None:
     assert image.partitions.row_end == 50
     assert_right(image)
     assert_right(replay(image, as_runs(shrunk(SMALL, range(3)))))
+
+
+def test_image_of_which_no_counts_are_kept_counts_nothing_until_it_is_asked(counted_rows: list[int]) -> None:
+    both = as_runs([*topic(BIG, 2 * PAGE_ROWS + 5), *topic(SMALL, 50)])
+    image = replay(EMPTY_UNCOUNTED_IMAGE, both)
+    image = replay(image, as_runs(shrunk(BIG, range(7000))))
+    image = replay(image, [versioned(RemoveTopicRecord(BIG))])
+    assert (counted_rows, image.partitions.row_end) == ([], 50)
+
+    assert tally_of(image.partitions) == tally_of(replay(EMPTY_IMAGE, as_runs(topic(SMALL, 50))).partitions)
+    assert image.partitions.counts is NOT_KEPT
 
 
 def test_topic_that_moves_as_it_grows_is_counted_once() -> None:
