@@ -11,6 +11,7 @@ import pytest
 from quorate.scripts.browsing.__main__ import IS_DRAWN
 from quorate.scripts.browsing.browser import BrowserError, BrowserPage, find_browser, running_browser
 from tests.integration.access.login_stage import ROOT_TOKEN, LoginServers, login_servers
+from tests.integration.page.page_stage import violations
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium is installed: nothing can show the page")
@@ -46,12 +47,16 @@ async def test_password_lets_in_until_it_is_changed_and_a_wrong_one_does_not(tmp
         await page.open(s.urls[0] + "/", 1400, 900)
         await page.until(IS_ASKED_WHO)
         await says(page, "User:ANONYMOUS")
+        buttons = await page.value("[...document.querySelectorAll('#sign-in button')].map((one) => one.innerText)")
+        assert buttons == ["Sign in by token", "Sign in by password"]
+        assert await violations(page) == []
         await send(page, 1, user="ana", password="wrong")
         await says(page, "the user or its password is wrong")
         assert await page.value(KEPT) == '[[],0,""]'
 
         await send(page, 1, user="ana", password="pencil")
         await page.until(IS_DRAWN)
+        assert await page.value("document.activeElement.id") == "main"
         assert await page.value(KEPT) == '[["quorate.token"],0,""]'
         assert "pencil" not in await page.value("JSON.stringify(sessionStorage)")
         assert await page.value("document.getElementById('sign-in').childElementCount") == 0

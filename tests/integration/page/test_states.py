@@ -134,16 +134,18 @@ async def test_page_whose_controller_ends_says_since_when_and_comes_back_with_it
 
 
 @pytest.mark.timeout(180)
-async def test_paper_has_the_shades_and_nothing_to_press() -> None:
+async def test_paper_is_light_and_has_the_shades_and_nothing_to_press() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", DESK, 900)
         await page.until(IS_DRAWN)
-        await page.tell("Emulation.setEmulatedMedia", media="print")
+        dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+        await page.tell("Emulation.setEmulatedMedia", media="print", features=dark)
         shown = (
             "[...document.querySelectorAll('input, .steps button, .ask button')].filter((one) => one.checkVisibility())"
         )
         assert await page.value(f"{shown}.length") == 0
         assert await page.value("getComputedStyle(document.querySelector('.tile')).printColorAdjust") == "exact"
+        assert await page.value("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
 
 
 @pytest.mark.timeout(180)

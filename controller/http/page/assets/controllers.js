@@ -29,7 +29,7 @@ function voterItem(voter, observer, isPast) {
       isPast
         ? h("strong", {}, `controller ${voter.node_id}`)
         : h("button", { type: "button", class: "subject", "data-explain": `controller=${voter.node_id}` }, `controller ${voter.node_id}`),
-      isElsewhere && h("a", { class: "small", href: `${voter.http}/` }, "its page"),
+      isElsewhere && h("a", { class: "small", href: `${voter.http}/`, "aria-label": `its page: controller ${voter.node_id}` }, "its page"),
       h("span", { class: `badge ${kind}` }, role),
     ),
     facts.length > 0 && h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),

@@ -29,9 +29,13 @@ export async function askWho(why, onSigned) {
 
 /** The reader has been let in. */
 export function letIn() {
+  const main = document.getElementById("main");
+  const wasAsked = !place.hidden;
   place.hidden = true;
   place.replaceChildren();
-  document.getElementById("main").hidden = false;
+  main.hidden = false;
+  // The form that had the focus is gone: who goes by keyboard or by ear goes on at the verdict.
+  if (wasAsked) main.focus();
   leave.hidden = !isSignedIn();
 }
 
@@ -71,7 +75,7 @@ function field(words, properties) {
 }
 
 function form(title, fields, onGiven) {
-  const made = h("form", {}, h("h3", {}, title), fields, h("button", { type: "submit" }, "Go on"));
+  const made = h("form", {}, h("h3", {}, title), fields, h("button", { type: "submit" }, `Sign in ${title.toLowerCase()}`));
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = new FormData(made);
