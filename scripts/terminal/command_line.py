@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
 import typer.main
@@ -35,7 +36,7 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     try:
         # By itself Typer tells of mistakes in the use of a command: in a frame, which no other tool can read.
         with answering_programs(is_json), own_environment():
-            command = with_places(typer.main.get_command(app))
+            command = _flowing(with_places(typer.main.get_command(app)))
             code = command(list(arguments), prog_name=name, obj=obj, standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
@@ -48,3 +49,20 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
         sys.stderr.writelines(f"{line}\n" for line in ([failure.as_json()] if is_json else lines))
         sys.exit(failure.exit_code)
     sys.exit(code if isinstance(code, int) else exit_codes.DONE)
+
+
+def _flowing(command: Any) -> Any:
+    """The command, and every one below it, with each paragraph of its help in one line, for a terminal of any width.
+
+    By itself Typer keeps the line ends of the source behind the first paragraph, wherever the terminal ends.
+    """
+    for below in getattr(command, "commands", {}).values():
+        _flowing(below)
+    if command.help:
+        command.help = "\n\n".join(map(_in_one_line, inspect.cleandoc(command.help).split("\n\n")))
+    return command
+
+
+def _in_one_line(paragraph: str) -> str:
+    first, *others = paragraph.splitlines()
+    return " ".join([first, *(line.strip() for line in others)])

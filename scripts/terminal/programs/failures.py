@@ -95,9 +95,29 @@ def failure_of(error: Exception) -> Failure | None:
 def _mistake(error: Any) -> Failure:
     """A mistake in the use of a command, in one line. Where the command's help was shown instead, nothing is said."""
     context = getattr(error, "ctx", None)
+    rule = _broken_rule(error)
+    if rule is not None:
+        error.message = rule
     said = " ".join(error.format_message().split())
     hint = "" if context is None or not said else f"{context.command_path} --help tells more"
     return Failure(USAGE, (said,) if said else (), exit_codes.USAGE, hint=hint)
+
+
+def _broken_rule(error: Any) -> str | None:
+    """The rule that the type of an option or argument has, with the value that breaks it; None: it is another mistake.
+
+    Typer tells the rule alone.
+    """
+    from pydantic import ValidationError  # of use to what went wrong only, as what follows
+
+    from quorate.controller.protocol.problems import message_of
+
+    cause = error.__cause__
+    if not isinstance(cause, ValidationError):
+        return None
+    first = cause.errors(include_url=False)[0]
+    # The words of Typer's own rules name the value already.
+    return message_of(first, shows_value=first["type"] != "value_error")
 
 
 def _refusal(error: ApiError) -> Failure:

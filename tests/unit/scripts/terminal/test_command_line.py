@@ -7,7 +7,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pytest
 import typer
@@ -141,7 +141,18 @@ def test_mistakes_and_exit_codes_are_kept_where_json_is_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--limit", "x"], "Invalid value for '--limit': Input should be a valid integer"),
+        (
+            ["--limit", "x"],
+            (
+                "Invalid value for '--limit': Input should be a valid integer, unable to parse string as an integer, "
+                "not 'x'"
+            ),
+        ),
+        (
+            ["--limit", "0"],
+            "Invalid value for '--limit': Input should be greater than or equal to 1, not '0'",
+        ),
+        (["--colour", "blue"], "Invalid value for '--colour': 'blue' is not one of 'red', 'green'."),
         (["--nothing"], "No such option: --nothing"),
         (["--from", "a"], "No such option: --from"),
         ([], "Missing argument 'name'."),
@@ -153,7 +164,11 @@ def test_mistake_in_the_use_of_a_command_is_one_plain_line(
     app = typer.Typer(pretty_exceptions_enable=False)
 
     @app.command()
-    def show(name: str, limit: Annotated[int, typer.Option("--limit")] = 1) -> None:
+    def show(
+        name: str,
+        limit: Annotated[int, typer.Option("--limit", min=1)] = 1,
+        colour: Annotated[Literal["red", "green"], typer.Option("--colour")] = "red",
+    ) -> None:
         raise AssertionError
 
     with pytest.raises(SystemExit) as ended:
@@ -164,6 +179,30 @@ def test_mistake_in_the_use_of_a_command_is_one_plain_line(
     assert line.startswith(f"thing: {said}")
     assert line.endswith(" (scripts/thing --help tells more)")
     assert line.isascii()
+
+
+def test_help_flows_whatever_the_lines_of_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer(pretty_exceptions_enable=False)
+
+    @app.command()
+    def show() -> None:
+        """Show a thing.
+
+        First line,
+        second line
+        and third.
+
+        Example:
+
+          thing show
+          --all
+        """
+
+    with pytest.raises(SystemExit):
+        run(app, ["--help"], "thing")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert " First line, second line and third." in lines
+    assert "   thing show --all" in lines
 
 
 def test_group_without_a_command_shows_its_help_and_says_nothing_more(capsys: pytest.CaptureFixture[str]) -> None:
