@@ -170,5 +170,5 @@ def _lines(reply: CanStopReply) -> Iterator[str]:
                 yield f"    and {counted(more, 'partition')} more (--limit)"
     if reply.fenced:
         yield f"Fenced already: {', '.join(map(str, reply.fenced))}."
-    if reply.quorum is not None and reply.quorum.moves_leadership:
+    if reply.quorum is not None and reply.quorum.moves_leadership and reply.may_stop:
         yield "The active controller is among them: another one is elected."

@@ -92,6 +92,8 @@ async def test_running_controllers_answer_and_waiting_ends_when_the_reason_does(
         assert "    alone: 0\n" in refused.out
         controllers = await user.run("can-stop", "controller", "1")
         assert (controllers.code, "may be stopped: 2 voters would be left of 3" in controllers.out) == (0, True)
+        everybody = await user.run("can-stop", "controller", "1", "2", "3")
+        assert (everybody.code, "another one is elected" in everybody.out) == (exit_codes.REFUSED, False), everybody
 
         waiting = await start(user.stage.urls[1], "can-stop", "broker", "12", "--wait")
         assert waiting.stderr is not None
