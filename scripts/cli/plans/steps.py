@@ -122,13 +122,23 @@ async def send_step(client: ControllerClient, step: PlanStep, request_id: str) -
 def outcomes_of(step: PlanStep, reply: BaseModel) -> list[ItemOutcome]:
     """The outcome of each thing that a step is about."""
     lines = step_lines(step)
+    done = [f"{word}: {line}." for word, line in zip(_words(step, len(lines)), lines, strict=True)]
     results = list(_results(reply))
     if len(results) != len(lines):  # all of it, or none: a refusal was an error
-        return [ItemOutcome(line, ErrorCode.NONE, None, f"Done: {line}.") for line in lines]
+        return [ItemOutcome(line, ErrorCode.NONE, None, told) for line, told in zip(lines, done, strict=True)]
     return [
-        ItemOutcome(line, result.error_code, result.error_message, f"Done: {line}.")
-        for line, result in zip(lines, results, strict=True)
+        ItemOutcome(line, result.error_code, result.error_message, told)
+        for line, result, told in zip(lines, results, done, strict=True)
     ]
+
+
+def _words(step: PlanStep, count: int) -> list[str]:
+    """What an answer without an error says of each thing: a move has only begun, and ends when its data are there."""
+    request = step.change.alter_partition_reassignments
+    if request is None:
+        return ["Done"] * count
+    asked = (one for topic in request.topics for one in topic.partitions)
+    return ["Done" if one.replicas is None else "Begun" for one in asked]
 
 
 def _results(part: BaseModel) -> Iterator[ItemResult]:
