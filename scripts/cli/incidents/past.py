@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.scripts.cli.logs.history_places import Log, places, telling_of_reading
-from quorate.scripts.cli.logs.time_spans import TimeSpan
+from quorate.scripts.cli.logs.time_spans import TimeSpan, say_where_it_ends
 from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.checkpoints.stretches import LogStretch
 from quorate.snapshots.incidents.reading.log_versions import read_versions
@@ -51,6 +51,8 @@ def read_past(
         part = _PartOfLog(span)
         versions = read_versions(stretches[0].start, part.batches(stretches), log.cluster_id)
         _say_where_it_begins(log, stretches[0].start, span)
+        if part.end is not None:
+            say_where_it_ends(span, part.end)
     return Past(search(versions, thresholds), part.first_offset, part.end_offset)
 
 
@@ -71,6 +73,8 @@ class _PartOfLog:
         self._span = span
         self._is_in = False
         self.first_offset = self.end_offset = 0
+        #: The last batch of the log before the end of the span; None: there is none.
+        self.end: BatchHeader | None = None
 
     def batches(self, stretches: Sequence[LogStretch]) -> Iterator[bytes]:
         self.first_offset = self.end_offset = stretches[0].start.end_offset
@@ -83,6 +87,7 @@ class _PartOfLog:
                     self._is_in = self._span.holds(header)
                     self.first_offset = header.base_offset if self._is_in else header.end_offset
                 self.end_offset = header.end_offset
+                self.end = header
                 yield batch
 
 

@@ -23,7 +23,7 @@ from quorate.scripts.cli.logs.history_options import (
 from quorate.scripts.cli.logs.history_places import Log, places, telling_of_reading
 from quorate.scripts.cli.logs.history_requests import Wanted, newest
 from quorate.scripts.cli.logs.image_diff import SIGNS, fields_json, fields_text
-from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
+from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until, say_where_it_ends
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import format_time, reader_may_leave
 from quorate.scripts.terminal.programs.failures import Failed
@@ -72,6 +72,8 @@ def show_history(
             sys.stdout.writelines(f"{line}\n" for line in _told(shown, wanted, audit, as_json=as_json))
     if found.has_more:
         sys.stderr.write(f"quorate: the last {limit} are shown; --limit shows more\n")
+    if found.end is not None:
+        say_where_it_ends(wanted.span, found.end)
     is_missing = _say_what_is_missing(log, audit, found.begin)
     if not shown:
         _tell_nothing(" ".join(subject or ["anything"]), is_asked_for=wanted.is_narrow, is_missing=is_missing)

@@ -67,7 +67,7 @@ def _other(part: str, entry: Entry) -> str:
     values = "" if part in _NAMED_WHOLE else fields_text(entry)
     if len(values) > _VALUES_MAX:
         values = f"{values[:_VALUES_MAX]}..."
-    change = "" if entry.change == "changed" else f" {entry.change}"
+    change = "" if values and entry.change == "changed" else f" {entry.change}"
     return f"{_NOUNS.get(part, part)} {entry.name}{change}{values}"
 
 

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from quorate.metadata_log.audit.audit_lines import AuditLine
+from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.scripts.cli.logs.history_places import Log
 from quorate.scripts.cli.logs.time_spans import TimeSpan
@@ -61,6 +62,8 @@ class NewestRequests(NamedTuple):
     begin: ReplayState | None
     #: There are others before them.
     has_more: bool
+    #: The last batch of the log; None: it has none.
+    end: BatchHeader | None
 
 
 def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> NewestRequests:
@@ -70,14 +73,24 @@ def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> NewestRe
     """
     found: list[list[HistoryStep]] = []
     begin: ReplayState | None = None
+    last: list[bytes] = []
     for stretch in log.stretches:
-        steps = wanted.steps(stretch, audit)
+        is_newest = begin is None
+        steps = wanted.steps(stretch._replace(batches=_noted(stretch.batches, last)) if is_newest else stretch, audit)
         found[:0] = [[step] for step in steps] if wanted.by_record else list(_requests(steps))
         begin = stretch.start
         if len(found) > limit or wanted.span.begins_behind(begin):
             begin = None
             break
-    return NewestRequests(_with_leaders(found[-limit:], log), begin, len(found) > limit)
+    end = parse_header(last[0]) if last else None
+    return NewestRequests(_with_leaders(found[-limit:], log), begin, len(found) > limit, end)
+
+
+def _noted(batches: Iterable[bytes], last: list[bytes]) -> Iterator[bytes]:
+    """The same batches; the newest that was taken is noted."""
+    for batch in batches:
+        last[:] = [batch]
+        yield batch
 
 
 def _requests(steps: Iterable[HistoryStep]) -> Iterator[list[HistoryStep]]:

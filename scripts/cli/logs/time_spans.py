@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Callable
 from typing import Annotated, Final, NamedTuple
@@ -10,6 +11,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from quorate.metadata_log.batches.batch import BatchHeader
+from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.checkpoints.moments import InvalidMoment, Moment, parse_moment
 from quorate.snapshots.replay.replay_state import ReplayState
 
@@ -97,6 +99,13 @@ class TimeSpan(NamedTuple):
             return header.timestamp <= until.time_ms
         return not until.is_before(header)
 
+    def missed_by(self, end: BatchHeader) -> str:
+        """Where a log ends whose last batch this is, if that is before all of the span; else nothing."""
+        if self._is_late_enough(end):
+            return ""
+        at = f"offset {end.end_offset}, time {format_time(end.timestamp)}"
+        return f"the log ends at {at}, before what --since names"
+
     def holds_offset(self, offset: int) -> bool:
         """Whether it has a record, as far as it is bounded by offsets."""
         since, until = self.since, self.until
@@ -112,6 +121,13 @@ class TimeSpan(NamedTuple):
         if self.since.time_ms is not None:
             return at.log_time_ms < self.since.time_ms
         return self.since.reaches(at.end_offset, at.epoch, at.log_time_ms)
+
+
+def say_where_it_ends(span: TimeSpan, end: BatchHeader) -> None:
+    """Tell on standard error where a log ends, if that is before all of a span: who reads a copy may not know."""
+    missed = span.missed_by(end)
+    if missed:
+        sys.stderr.write(f"quorate: {missed}\n")
 
 
 def moment_of(text: str, now_ms: int) -> Moment:

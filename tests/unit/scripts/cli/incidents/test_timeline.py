@@ -109,6 +109,13 @@ def test_incidents_are_those_of_the_log_and_of_the_time_that_is_asked_for() -> N
     ]  # fmt: skip
 
 
+def test_log_that_ends_before_what_is_asked_for_says_where() -> None:
+    for command, told in (("timeline", ["quorate: nothing happened"]), ("incidents", [])):
+        end = "quorate: the log ends at offset 18994, time 2026-11-21T00:16:07.229+00:00, before what --since names"
+        assert run(command, "--since", "30000")[1].splitlines() == [end, *told]
+        assert "the log ends" not in run(command, "--since", "18993")[1]
+
+
 def test_log_that_begins_later_is_told_from_there_and_says_so(tmp_path: Path) -> None:
     _, said = run("timeline", log=BEHEADED_LOG)
     assert said.startswith("quorate: the log begins at offset 15719, time 2026-")

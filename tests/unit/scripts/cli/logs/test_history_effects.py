@@ -100,6 +100,11 @@ def test_change_of_a_partition_is_told_by_what_it_means(old: dict[str, Any], new
     assert effect([partition("a-0", new, old)]) == said
 
 
+def test_change_whose_values_are_not_told_is_told_as_one() -> None:
+    for part, noun in (("scram", "SCRAM credential"), ("voters", "voter"), ("controllers", "controller")):
+        assert effect([(part, changed("it", {}, {"key": "5"}, {"key": "6"}))]) == f"{noun} it changed"
+
+
 def test_values_are_told_up_to_a_length_and_names_up_to_a_number() -> None:
     config = ("configs", changed("topic/a", {}, {"retention.ms": "5"}, {"retention.ms": "6"}))
     assert effect([config]) == "config topic/a: retention.ms 5 -> 6"

@@ -79,7 +79,11 @@ def test_lines_are_chosen_by_principal_part_and_time(log: LogWriter) -> None:
     assert shown(log, "--since", "4", "--until", "6") == [4, 5]
     assert shown(log, "--since", "2023-11-14T22:13:24Z", "--until", "2023-11-14T22:13:25Z") == [4, 5]
     nothing = run(log, "--since", "1h")
-    assert nothing == (exit_codes.DONE, [], "quorate: the log tells of no change of anything that was asked for\n")
+    said = (
+        "quorate: the log ends at offset 7, time 2023-11-14T22:13:26.000+00:00, before what --since names\n"
+        "quorate: the log tells of no change of anything that was asked for\n"
+    )
+    assert nothing == (exit_codes.DONE, [], said)
     for wrong in (("--type", "topic"), ("--since", "2 h")):
         assert run(log, *wrong)[0] == exit_codes.USAGE
 
