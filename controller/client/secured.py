@@ -17,6 +17,10 @@ from quorate.metadata_log.loopback import is_loopback
 
 #: What an end without TLS looks like.
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
+#: OpenSSL's codes where a chain ends at no CA that is trusted: DEPTH_ZERO_SELF_SIGNED_CERT, SELF_SIGNED_CERT_IN_CHAIN,
+#: UNABLE_TO_GET_ISSUER_CERT_LOCALLY, UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+_OF_ANOTHER_CA: Final = frozenset({18, 19, 20, 21})
+_TRUSTED: Final = "trusted are the CAs that QUORATE_CA_FILE names for commands, tls.ca_files for nodes"
 #: In the reasons that the other end gave. It does so in the handshake, before it has read any request.
 _ALERT: Final = "_ALERT_"
 
@@ -63,7 +67,8 @@ def refusal_by_tls(error: BaseException) -> str | None:
     if found is None:
         return None
     if isinstance(found, ssl.SSLCertVerificationError):
-        return f"its certificate is not to be trusted: {found.verify_message}"
+        cause = f"its certificate is not to be trusted: {found.verify_message}"
+        return f"{cause}; {_TRUSTED}" if found.verify_code in _OF_ANOTHER_CA else cause
     reason = found.reason or ""
     if reason in _NO_TLS:
         return "it speaks no TLS: ask it with http://"

@@ -131,8 +131,11 @@ class Logins:
         now_ms = self._wall_ms()
         if now_ms > ends_ms:
             raise ScramFailure(f"the exchange began more than {EXCHANGE_MS // 1000} s ago: begin another one")
-        verdict, is_token, rank = self._judged(step, nonce, first)
         name = user_name(client_first(first).name)
+        try:
+            verdict, is_token, rank = self._judged(step, nonce, first)
+        except ScramFailure as error:
+            raise ScramFailure(f"as {name!r}: {error}") from None  # for the refusals: the client is told no reason
         credentials = self.credentials.find(step.mechanism, name, is_token=is_token)
         if rank >= len(credentials):
             raise ScramFailure("what the proof is of has ended this moment")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Annotated, Final, Literal, get_args
 
@@ -28,6 +29,7 @@ from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, conf
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import counted, show
 from quorate.scripts.terminal.requesting import make
 from quorate.scripts.terminal.tables import columns
@@ -36,6 +38,8 @@ app = typer.Typer(
     help="Show, add and remove ACLs: who may do what, with brokers and with controllers.", no_args_is_help=True
 )
 
+#: The type of everybody who is no node.
+_USER: Final = "User"
 _CLUSTER_NAME: Final = "kafka-cluster"
 _TYPES: Final[dict[str, AclResourceType]] = {
     "topic": "TOPIC",
@@ -134,6 +138,7 @@ def add(
     type_, name = _resource(resource)
     if name is None:
         raise typer.BadParameter(f"{resource}: which? Say {resource}/NAME", param_hint="RESOURCE")
+    _point_out_slips(principal)
     creations = [
         make(
             AclCreation,
@@ -154,6 +159,14 @@ def add(
     subjects = [f"{one.principal}, {_word(one.operation)}, from {one.host}" for one in creations]
     response = ask(controllers, secret_file, lambda client: client.access.create_acls(request), about=only(subjects))
     _report_added(subjects, response, "Denied" if deny else "Allowed", as_json=as_json)
+
+
+def _point_out_slips(principals: Sequence[str]) -> None:
+    """Say of each that is nobody because of the case of its letters who may be meant: any type can be written."""
+    for who in dict.fromkeys(principals):
+        type_, colon, name = who.partition(":")
+        if colon and type_ != _USER and type_.casefold() == _USER.casefold():
+            sys.stderr.write(f"quorate: nobody is of type {type_}: did you mean {_USER}:{shown_name(name)}?\n")
 
 
 def _report_added(subjects: list[str], response: CreateAclsResponse, verb: str, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from quorate.controller.client.connection import UNIX, NotSent
 from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
 from quorate.controller.client.secured import check_way
+from quorate.metadata_log.errors import ApiError
 from quorate.scripts.logins.kept_logins import KeptLogin, drop, keep, logins_file
 from quorate.scripts.logins.passwords import PasswordFile, ask_password
 from quorate.scripts.terminal.arguments import AsJson
@@ -65,7 +66,14 @@ def login(
     refuse_other_proofs("it would go before the login that is to be kept: unset it")
     urls = _closed_ways(find_controllers(controllers))
     wanted = PasswordLogin(user, ask_password(user, password_file, is_new=False), mechanism, is_delegation_token)
-    reply = asyncio.run(_log_in(urls, wanted))
+    try:
+        reply = asyncio.run(_log_in(urls, wanted))
+    except ApiError:
+        sys.stderr.write(
+            "quorate: nothing was kept: commands go on asking in the name that they asked in before, which in the "
+            "directory of a local cluster is its administrator's unless somebody is logged in\n"
+        )
+        raise
     # By this machine's clock, which is asked later: the controllers' may be another.
     ends_at_ms = time.time_ns() // 1_000_000 + reply.lifetime_ms
     kept = KeptLogin(controllers=urls, user=user, principal=reply.principal, token=reply.token, ends_at_ms=ends_at_ms)

@@ -26,6 +26,8 @@ from quorate.scripts.terminal.tables import columns
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "ADDRESS", "ERROR", "MESSAGE")
 _PATIENCE_MS: Final = 2_000.0
+#: As many as a controller gives at once.
+_LIMIT_MAX: Final = 10_000
 
 #: Node id, or where it lies, and a line.
 _Told = tuple[str, RefusalLine]
@@ -48,7 +50,9 @@ def show_refusals(
             show_default=False,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="The last N at most.")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, max=_LIMIT_MAX, metavar="N", help="The last N at most.")
+    ] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON value a line.")] = False,
     controllers: Controllers = None,
     secret_file: SecretFile = None,
@@ -62,13 +66,16 @@ def show_refusals(
     """
     told: list[_Told] = []
     failures: list[str] = []
+    wanted = min(limit + 1, _LIMIT_MAX)  # one more says that there are more
     if path:
-        told = [(directory.name, line) for directory in path for line in read_refusals(directory, limit)]
+        told = [(directory.name, line) for directory in path for line in read_refusals(directory, wanted)]
     else:
-        told, failures = _asked(controllers, secret_file, limit)
+        told, failures = _asked(controllers, secret_file, wanted)
     told.sort(key=lambda one: one[1].time_ms)
     with reader_may_leave():
         sys.stdout.writelines(f"{line}\n" for line in (_json if as_json else _table)(told[-limit:]))
+    if len(told) > limit:
+        sys.stderr.write(f"quorate: the last {limit} are shown; --limit shows more\n")
     for failure in failures:
         sys.stderr.write(f"quorate: {failure}\n")
     if failures:

@@ -110,5 +110,13 @@ def _created(result: CreatableTopicResult, *, is_dry_run: bool, if_not_exists: b
     if if_not_exists and result.error_code is ErrorCode.TOPIC_ALREADY_EXISTS:
         return ItemOutcome(result.name, ErrorCode.NONE, None, f"Topic {result.name} exists already.")
     verb = "can be created" if is_dry_run else "was created"
-    size = f"partitions {result.num_partitions}, replication factor {result.replication_factor}"
-    return ItemOutcome(result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}: {size}.")
+    return ItemOutcome(
+        result.name, result.error_code, result.error_message, f"Topic {result.name} {verb}{_size(result)}."
+    )
+
+
+def _size(result: CreatableTopicResult) -> str:
+    """Partitions and replicas of a new topic. Who may not see its configs is not told, as by Kafka's controllers."""
+    if result.topic_config_error_code is not ErrorCode.NONE:
+        return " (its size is told to those who have DESCRIBE_CONFIGS on it)"
+    return f": partitions {result.num_partitions}, replication factor {result.replication_factor}"

@@ -17,6 +17,7 @@ from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.secured import SecretInPlaintext
 from quorate.controller.identity.login_failures import FAILURES_MAX, FORGOTTEN_MS
 from quorate.controller.identity.logins import EXCHANGE_MS, Logins
+from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.controller.protocol.tokens import (
     CreateDelegationTokenRequest,
@@ -94,6 +95,17 @@ async def test_wrong_password_unknown_user_and_other_mechanism_are_told_the_same
         assert answers[0][:2] == (401, OFFERED)
         async with s.client("ben", "pen", "SCRAM-SHA-512") as client:
             assert await names_seen(client) == []
+
+
+@pytest.mark.parametrize("user", ["ana", "nobody"])
+async def test_refusal_of_a_login_names_the_user_that_was_said(tmp_path: Path, user: str) -> None:
+    async with login_servers(tmp_path) as s:
+        log = s.stage.members[1].node.refusals._lines = RefusalLog(tmp_path)
+        _, last = await s.begin(user, "wrong")
+        await s.say(last.text)
+        (line,) = log.newest(10)
+        said = f"the login failed: as {user!r}: the proof is not that of the user's password"
+        assert (line.principal, line.message) == (None, said)
 
 
 async def test_what_is_no_fresh_exchange_of_this_quorum_is_refused(tmp_path: Path) -> None:

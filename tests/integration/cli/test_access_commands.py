@@ -167,6 +167,13 @@ async def test_acls_are_added_shown_and_removed() -> None:
         ]
 
 
+async def test_principal_whose_type_is_nobodys_is_pointed_out() -> None:
+    async with terminal({}) as t:
+        ended = await t.run("acls", "add", "topic/t", "--principal", "user:ana", "--operation", "read")
+        assert (ended.code, ended.out) == (exit_codes.DONE, "Allowed: user:ana, read, from *.\n")
+        assert ended.err == "quorate: nobody is of type user: did you mean User:ana?\n"
+
+
 async def test_acls_of_which_some_are_refused_say_which() -> None:
     async with terminal({}) as t:
         both = ("--principal", "User:ana", "--principal", "bo", "--operation", "read")

@@ -100,6 +100,7 @@ async def test_wrong_password_keeps_nothing_and_is_not_repeated(tmp_path: Path) 
         url = s.urls[0]
     assert (refused.code, "ana cannot log in by SCRAM-SHA-256" in refused.said) == (exit_codes.REFUSED, True), refused
     assert "guessed" not in refused.said
+    assert "nothing was kept: commands go on asking in the name that they asked in before" in refused.err
     assert (await log_in(url)).code == exit_codes.UNREACHABLE
     assert not (tmp_path / "state").exists()
 

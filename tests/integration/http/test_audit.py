@@ -90,6 +90,7 @@ async def test_what_is_refused_is_told_with_who_what_and_why(tmp_path: Path) -> 
         ]
         files = await alone("refusals", "--from", str(tmp_path), "--limit", "1", "--json")
         assert json.loads(files.out)["error"] == "INVALID_REQUEST"
+        assert (shown.err, files.err) == ("", "quorate: the last 1 are shown; --limit shows more\n")
         await s.members[1].stop_serving()
         silent = await alone("refusals", "--controllers", s.urls[1])
         assert (silent.code, "controller 1 does not say" in silent.err) == (exit_codes.UNREACHABLE, True)

@@ -89,7 +89,14 @@ async def test_standby_passes_nothing_on_to_whom_it_does_not_trust() -> None:
     ("shown", "trusted", "reason"),
     [
         (issued(OURS, "127.0.0.2"), OURS, "IP address mismatch, certificate is not valid for '127.0.0.1'."),
-        (issued(OURS, HOST), FOREIGN, "unable to get local issuer certificate"),
+        (
+            issued(OURS, HOST),
+            FOREIGN,
+            (
+                "unable to get local issuer certificate; trusted are the CAs that QUORATE_CA_FILE names for commands, "
+                "tls.ca_files for nodes"
+            ),
+        ),
         (issued(OURS, HOST, is_expired=True), OURS, "certificate has expired"),
     ],
     ids=["another name", "another CA", "expired"],
