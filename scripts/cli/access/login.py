@@ -27,6 +27,10 @@ from quorate.scripts.terminal.programs.failures import UNREACHABLE, Failed
 
 #: Of one controller's answers.
 _TIMEOUT_MS: Final = 5_000.0
+_NOTHING_KEPT: Final = (
+    "nothing was kept: commands go on asking in the name that they asked in before, which in the directory of a local "
+    "cluster is its administrator's unless somebody is logged in"
+)
 
 
 def login(
@@ -66,14 +70,7 @@ def login(
     refuse_other_proofs("it would go before the login that is to be kept: unset it")
     urls = _closed_ways(find_controllers(controllers))
     wanted = PasswordLogin(user, ask_password(user, password_file, is_new=False), mechanism, is_delegation_token)
-    try:
-        reply = asyncio.run(_log_in(urls, wanted))
-    except ApiError:
-        sys.stderr.write(
-            "quorate: nothing was kept: commands go on asking in the name that they asked in before, which in the "
-            "directory of a local cluster is its administrator's unless somebody is logged in\n"
-        )
-        raise
+    reply = asyncio.run(_log_in(urls, wanted))
     # By this machine's clock, which is asked later: the controllers' may be another.
     ends_at_ms = time.time_ns() // 1_000_000 + reply.lifetime_ms
     kept = KeptLogin(controllers=urls, user=user, principal=reply.principal, token=reply.token, ends_at_ms=ends_at_ms)
@@ -125,6 +122,9 @@ async def _log_in(urls: Sequence[str], wanted: PasswordLogin) -> LoginReply:
                 return await here.log_in(url, _TIMEOUT_MS)
             except NotSent as error:
                 reasons.append(shown_name(str(error)))
+    except ApiError:
+        sys.stderr.write(f"quorate: {_NOTHING_KEPT}\n")
+        raise
     finally:
         await session.close()
     raise Failed(*reasons, name=UNREACHABLE)
