@@ -100,7 +100,7 @@ class TimeSpan(NamedTuple):
         return not until.is_before(header)
 
     def missed_by(self, end: BatchHeader) -> str:
-        """Where a log ends whose last batch this is, if that is before all of the span; else nothing."""
+        """The end of a log whose last batch this is, in words, if it is before all of the span; else nothing."""
         if self._is_late_enough(end):
             return ""
         at = f"offset {end.end_offset}, time {format_time(end.timestamp)}"
