@@ -133,7 +133,7 @@ def outcomes_of(step: PlanStep, reply: BaseModel) -> list[ItemOutcome]:
 
 
 def _words(step: PlanStep, count: int) -> list[str]:
-    """What an answer without an error says of each thing: a move has only begun, and ends when its data are there."""
+    """The word for each thing that was not refused: a move has only begun, and ends when its data are there."""
     request = step.change.alter_partition_reassignments
     if request is None:
         return ["Done"] * count
