@@ -20,26 +20,40 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import TOPIC_RESOURCE, Topic
 
 
-def topics_back(states: RequestStates, found: FoundWays) -> None:
-    """Delete what was created, and create what was deleted as it was: empty."""
-    _delete_created(states, found)
+def topics_back(states: RequestStates, end: MetadataImage, found: FoundWays) -> None:
+    """Delete what was created, and create what was deleted as it was: empty.
+
+    ``end``: the state behind the last of the requests that are taken back together, of which this is one.
+    """
+    _delete_created(states, end, found)
     _create_deleted(states, found)
 
 
-def _delete_created(states: RequestStates, found: FoundWays) -> None:
+def _delete_created(states: RequestStates, end: MetadataImage, found: FoundWays) -> None:
     ids = []
     for topic in states.created:
-        if topic.id not in states.now.topics.by_id:
-            found.since.append(f"topic {topic.name} is gone")
-            continue
-        then, now = (partition_count(image, topic.id) for image in (states.after, states.now))
-        if now != then:
-            found.since.append(f"topic {topic.name} has {now} partitions, not {then}")
+        since = _changed_since(end, states.now, topic)
+        if since:
+            found.since.append(since)
             continue
         ids.append(topic.id)
         found.lost.append(f"what was written to topic {topic.name} goes with it")
     if ids:
         found.changes.append(PlannedChange(delete_topics=DeleteTopicsRequest(topic_ids=ids)))
+
+
+def _changed_since(end: MetadataImage, now: MetadataImage, topic: Topic) -> str:
+    """The sentence about a topic that was made and that somebody has changed; empty: nobody has."""
+    if topic.id not in now.topics.by_id:
+        return f"topic {topic.name} is gone"
+    then_count, count = (partition_count(image, topic.id) for image in (end, now))
+    if count != then_count:
+        return f"topic {topic.name} has {count} partitions, not {then_count}"
+    if end.configs.of(TOPIC_RESOURCE, topic.name) != now.configs.of(TOPIC_RESOURCE, topic.name):
+        return f"topic {topic.name} has other configs"
+    if [*_labels(end, topic)] != [*_labels(now, topic)]:
+        return f"topic {topic.name} has other labels"
+    return ""
 
 
 def _create_deleted(states: RequestStates, found: FoundWays) -> None:

@@ -32,7 +32,7 @@ def way_back(states: Sequence[RequestStates]) -> WayBack:
     """The way back from changes, the last of them first. Each is given by the states before, after and now."""
     found = FoundWays()
     for one in reversed(states):
-        topics_back(one, found)
+        topics_back(one, states[-1].after, found)
         partitions_back(one, found)
         settings_back(one, found)
     return WayBack(found.changes, found.lost, found.since)

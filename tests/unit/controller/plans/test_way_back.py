@@ -80,6 +80,34 @@ def test_deleted_topic_comes_back_empty_on_its_brokers_with_configs_and_labels(c
     assert back.lost == ["the data of topic orders: it comes back empty, and under another id"]
 
 
+def test_topic_that_somebody_has_changed_since_it_was_made_is_not_deleted(cluster: SmallCluster) -> None:
+    def create() -> None:
+        cluster.create("new", [0, 1], configs={"retention.ms": "5"})
+
+    def configure() -> None:
+        cluster.write(ConfigRecord(2, "new", "retention.ms", "7"))
+
+    def label() -> None:
+        entry = LabelEntry(resource="partition:new-0", key="acme/owner", value="me")
+        cluster.commit(decide_alter_labels(cluster.image, AlterLabelsRequest(changes=[entry])))
+
+    def delete_again() -> None:
+        cluster.commit(decide_delete_topics(cluster.image, DeleteTopicsRequest(topic_ids=[cluster.topic_id("new")])))
+
+    for since, said in ((configure, "has other configs"), (label, "has other labels")):
+        back = back_from(cluster, create, since)
+        assert (back.changes, back.since) == ([], [f"topic new {said}"])
+        delete_again()
+    assert back_from(cluster, create).changes[0].delete_topics is not None
+    delete_again()
+    before = cluster.image
+    create()
+    after = cluster.image
+    label()
+    steps = [RequestStates(before, after, cluster.image), RequestStates(after, cluster.image, cluster.image)]
+    assert way_back(steps).since == [], "the second step of the plan did it"
+
+
 def test_deleted_topic_of_a_broker_that_has_gone_is_placed_anew_and_that_is_said(cluster: SmallCluster) -> None:
     def unregister() -> None:
         cluster.write(UnregisterBrokerRecord(2, cluster.epoch(2)))
