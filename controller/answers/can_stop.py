@@ -67,7 +67,7 @@ def reasons_against(stop: BrokerStop, limit: int) -> list[CanStopReason]:
     return [
         CanStopReason(
             code=code,
-            message=f"{len(rows)} {'partition' if len(rows) == 1 else 'partitions'} {_SENTENCES[code]}",
+            message=f"{len(rows):,} {'partition' if len(rows) == 1 else 'partitions'} {_SENTENCES[code]}",
             count=len(rows),
             topics=named_rows(stop.after, rows, limit),
         )

@@ -29,7 +29,7 @@ def how_led(elected: Elected) -> str:
     """Their losses, in words that stand behind "is led again"."""
     parts = []
     if elected.last_known:
-        parts.append(f"{elected.last_known} by their last known leader: what it had not flushed is lost")
+        parts.append(f"{elected.last_known:,} by their last known leader: what it had not flushed is lost")
     if elected.unclean > elected.last_known:
-        parts.append(f"{elected.unclean - elected.last_known} uncleanly: what the new leader had not copied is lost")
+        parts.append(f"{elected.unclean - elected.last_known:,} uncleanly: what the new leader had not copied is lost")
     return f" ({'; '.join(parts)})" if parts else ", with all that was acknowledged"

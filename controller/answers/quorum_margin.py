@@ -46,7 +46,7 @@ def reasons_against(quorum: QuorumReply, stopping: Collection[int], margin: Quor
     needed = f"{margin.majority} of {margin.voters} must run, and these would be left: {named}"
     behind = [voter for voter in quorum.voters if is_behind(voter) and voter.node_id not in stopping]
     if len(margin.left) + len(behind) >= margin.majority:
-        lags = ", ".join(f"{voter.node_id} ({voter.lag_records} records)" for voter in behind)
+        lags = ", ".join(f"{voter.node_id} ({voter.lag_records:,} records)" for voter in behind)
         message = f"nothing could be changed until these have caught up: {lags}; {needed}"
         return [_reason("QUORUM_LOST_UNTIL_CAUGHT_UP", message, len(behind))]
     return [_reason("QUORUM_LOST", f"nothing could be changed any more: {needed}", -margin.may_fail_then)]

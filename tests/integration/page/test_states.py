@@ -5,7 +5,6 @@ In a real browser; skipped where no Chromium is installed.
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import pytest
@@ -146,21 +145,3 @@ async def test_paper_is_light_and_has_the_shades_and_nothing_to_press() -> None:
         assert await page.value(f"{shown}.length") == 0
         assert await page.value("getComputedStyle(document.querySelector('.tile')).printColorAdjust") == "exact"
         assert await page.value("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
-
-
-@pytest.mark.timeout(180)
-async def test_counts_in_sentences_are_written_like_other_numbers_and_names_are_left() -> None:
-    said = {
-        "300000 partitions of 4500000 without a leader": "300,000 partitions of 4,500,000 without a leader",
-        "start broker 12345: 5000 partitions are led again (4000 by their last known leader)": (
-            "start broker 12345: 5,000 partitions are led again (4,000 by their last known leader)"
-        ),
-        "controller 1 lags 12345 records behind": "controller 1 lags 12,345 records behind",
-        "topic clicks-2024 has no partition 10000": "topic clicks-2024 has no partition 10000",
-    }
-    async with stage(1) as s, running_browser() as browser:
-        page = await browser.page()
-        await page.open(s.urls[0] + "/", DESK, 900)
-        module = json.dumps(s.urls[0] + "/assets/dom.js")
-        for text, wanted in said.items():
-            assert await page.value(f"import({module}).then((one) => one.sentence({json.dumps(text)}))") == wanted

@@ -86,14 +86,6 @@ export function counted(count, noun) {
   return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Counts in the sentences of a controller, as this page writes them; names and ids are left alone. */
-const COUNTS = /(?<![\w.-])\d{4,}(?= (?:partition|replica|record)s?\b)|(?<=\bpartitions of )\d{4,}|(?<=\()\d{4,}(?= by )/g;
-
-/** A sentence with its counts as `number` writes them. */
-export function sentence(text) {
-  return text.replace(COUNTS, (digits) => number(Number(digits)));
-}
-
 /** A share from 0 to 1: "25.5 %", and never a zero that is none. */
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1 %";

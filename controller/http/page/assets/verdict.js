@@ -1,6 +1,6 @@
 // The verdict with its reasons, and beside it what explains them and what to do.
 
-import { counted, h, icon, number, percent, sentence, show, time } from "./dom.js";
+import { counted, h, icon, number, percent, show, time } from "./dom.js";
 import { moment } from "./moment.js";
 import { CAUSES, RISKS, VERDICTS } from "./words.js";
 
@@ -27,7 +27,7 @@ function reasonItem(reason, symptom) {
   return h(
     "li",
     { "data-key": reason.code + reason.nodes },
-    h("span", { class: "message" }, sentence(reason.message)),
+    h("span", { class: "message" }, reason.message),
     nodes.length > 0 && h("span", { class: "subjects" }, nodes.slice(0, 12), nodes.length > 12 && ` and ${nodes.length - 12} more`),
     reason.partitions > 0 && h("span", { class: "subjects" }, subject("", "why")),
     symptom?.causes.length > 0 && h(
@@ -61,7 +61,7 @@ function remedyItem(remedy) {
   return h(
     "li",
     {},
-    h("p", {}, sentence(remedy.message)),
+    h("p", {}, remedy.message),
     h(
       "p",
       { class: "effects" },
@@ -84,7 +84,7 @@ function symptomItem(symptom, total) {
   return h(
     "li",
     {},
-    h("h3", {}, sentence(symptom.message)),
+    h("h3", {}, symptom.message),
     symptom.partitions > 0 && h("p", { class: "quiet" }, `${counted(symptom.topics, "topic")}, ${percent(symptom.share)} of ${counted(total, "partition")}`),
     symptom.causes.length > 0 && h("ul", { class: "causes" }, symptom.causes.map(causeItem)),
     named.length > 0 && h(
