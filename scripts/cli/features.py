@@ -13,7 +13,7 @@ from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.protocol.features import FeatureUpdate, UpdateFeaturesRequest
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.plans.plan_files import write_plan
-from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo
+from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, whole_number
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import show
@@ -121,7 +121,8 @@ def _losses(losses: Any, verb: str) -> Iterator[str]:
 
 def _pairs(levels: list[str]) -> Iterator[tuple[str, int]]:
     for text in levels:
-        name, _, level = text.rpartition("=")
-        if not name or not level.isascii() or not level.isdigit() or int(level[:6]) > _LEVEL_MAX:
-            raise typer.BadParameter(f"{text!r} is not FEATURE=LEVEL", param_hint="FEATURE=LEVEL")
-        yield name, int(level)
+        name, _, digits = text.rpartition("=")
+        level = whole_number(digits, _LEVEL_MAX)
+        if not name or level is None:
+            raise typer.BadParameter(f"{text[:300]!r} is not FEATURE=LEVEL", param_hint="FEATURE=LEVEL")
+        yield name, level

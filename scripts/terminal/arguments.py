@@ -103,8 +103,8 @@ Assignment = Annotated[
 
 LIMIT_DEFAULT: Final = 10_000
 
-_BROKER_ID_MAX: Final = 2**31 - 1
-_PARTITION_MAX: Final = 2**31 - 1
+#: Of ids of brokers, and of numbers of partitions.
+NUMBER_MAX: Final = 2**31 - 1
 _RANGE_MAX: Final = 10_000
 
 
@@ -196,8 +196,15 @@ def broker_ids(text: str, option: str = "--brokers") -> list[int]:
     return sorted(ids)
 
 
+def whole_number(text: str, most: int = NUMBER_MAX) -> int | None:
+    """The number that a text is, in digits and nothing else; None: it is none, or above ``most``."""
+    # Python refuses texts of some thousands of digits.
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    return int(text) if is_short and int(text) <= most else None
+
+
 def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= _BROKER_ID_MAX
+    return whole_number(text) is not None
 
 
 def topic_partitions(texts: list[str]) -> Iterator[tuple[str, int]]:
@@ -207,10 +214,11 @@ def topic_partitions(texts: list[str]) -> Iterator[tuple[str, int]]:
         typer.BadParameter: one is none.
     """
     for text in texts:
-        topic, _, number = text.rpartition("-")
-        if not topic or not number.isascii() or not number.isdigit() or int(number[:11]) > _PARTITION_MAX:
+        topic, _, digits = text.rpartition("-")
+        number = whole_number(digits)
+        if not topic or number is None:
             raise typer.BadParameter(f"{text[:300]!r} is no partition: TOPIC-NUMBER is wanted, as orders-17")
-        yield topic, int(number)
+        yield topic, number
 
 
 def confirm(what: str, *, yes: bool) -> None:

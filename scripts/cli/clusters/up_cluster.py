@@ -15,6 +15,7 @@ from quorate.scripts.cluster.lending import require_not_run
 from quorate.scripts.cluster.making import Ports, logs_directory, make_fresh, make_twin, remove, require_ours
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.ports import PortInUse
+from quorate.scripts.terminal.arguments import whole_number
 
 BASE_PORT: Final = 18_080
 CONTROLLERS: Final = 3
@@ -133,6 +134,7 @@ def _require_ports(plan: ClusterPlan) -> None:
 def _broker_count(text: str | None) -> int:
     if text is None:
         return BROKERS
-    if text.isascii() and text.isdigit() and int(text) <= _BROKERS_MAX:
-        return int(text)
-    raise ClusterError(f"--brokers {text!r}: a fresh cluster has a number of brokers from 0 to {_BROKERS_MAX}")
+    count = whole_number(text, _BROKERS_MAX)
+    if count is not None:
+        return count
+    raise ClusterError(f"--brokers {text[:100]!r}: a fresh cluster has a number of brokers from 0 to {_BROKERS_MAX}")

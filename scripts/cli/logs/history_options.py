@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from quorate.scripts.cli.logs.history_effects import PARTS
+from quorate.scripts.terminal.arguments import whole_number
 from quorate.scripts.terminal.completing import names
 from quorate.snapshots.difference.history import (
     Subject,
@@ -92,8 +93,8 @@ def subject_of(words: list[str]) -> Subject | None:
             return config_subject(name)
         if kind == "label":
             return label_subject(name)
-        if kind == "broker" and name.isascii() and name.isdigit():
-            return broker_subject(int(name))
+        if kind == "broker" and (number := whole_number(name)) is not None:
+            return broker_subject(number)
     raise typer.BadParameter(
         f"{' '.join(words)[:100]!r} is none of: topic NAME, partition TOPIC-NUMBER, broker ID, config KIND/NAME, "
         "label RESOURCE",

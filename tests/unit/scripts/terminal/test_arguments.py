@@ -50,7 +50,10 @@ def test_partitions_are_named_by_topic_and_number() -> None:
     assert list(topic_partitions(["orders-17", "a-b-0"])) == [("orders", 17), ("a-b", 0)]
 
 
-@pytest.mark.parametrize("text", ["orders", "orders-", "-1", "orders-x", "orders-2147483648", "orders-" + "9" * 5_000])
+@pytest.mark.parametrize(
+    "text",
+    ["orders", "orders-", "-1", "orders-x", "orders-2147483648", "orders-" + "9" * 5_000],
+)
 def test_text_that_names_no_partition_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter):
         list(topic_partitions([text]))
