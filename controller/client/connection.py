@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
 CONNECT_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
+#: In a header; anything else says nothing.
+_NUMBER: Final = re.compile("[0-9]{1,19}")
 #: What a controller's Unix socket is named by, before its path.
 UNIX: Final = "unix:"
 #: Through it everybody is this machine.
@@ -366,8 +369,8 @@ class Connection:
                 raise self._unreached(error) from error
             raise BrokeOff(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
         node, end = answer.headers.get(headers.NODE, ""), answer.headers.get(headers.HIGH_WATERMARK, "")
-        self.node_id = int(node) if node.isdigit() else self.node_id
-        self.high_watermark = int(end) if end.isdigit() else None
+        self.node_id = int(node) if _NUMBER.fullmatch(node) else self.node_id
+        self.high_watermark = int(end) if _NUMBER.fullmatch(end) else None
         if answer.status < 400:
             return answer
         try:

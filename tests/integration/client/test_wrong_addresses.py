@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from quorate.controller.api.headers import HIGH_WATERMARK, NODE
 from quorate.scripts.terminal import exit_codes
 from tests.integration.broker_stage import playing
 from tests.integration.commands import Ended, alone
@@ -91,6 +92,17 @@ async def test_status_names_what_is_no_controller() -> None:
 async def test_what_speaks_no_http_is_no_controller(answer: bytes) -> None:
     async with raw_server(answer) as address:
         assert f"{address} is no Quorate controller (it answered what is not HTTP)" in await list_topics(address)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "9" * 5_000, "-1", ""], ids=["a power", "long", "negative", "none"])
+async def test_header_that_is_no_number_says_nothing(number: str) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"status": 404}, headers={NODE: number, HIGH_WATERMARK: number})
+
+    async with server(answer) as url:
+        ended = await alone("topics", "list", "--controllers", url)
+    assert ended.code == exit_codes.REFUSED
+    assert "the answer is no TopicsReply" in ended.said
 
 
 async def test_write_that_a_proxy_may_have_passed_on_is_of_unknown_outcome() -> None:

@@ -142,6 +142,27 @@ async def test_bytes_that_rot_on_their_way_to_the_disk_get_no_name(
     assert not names(tmp_path)
 
 
+async def test_whole_file_of_another_state_in_the_place_of_the_one_that_was_written_gets_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that loses writes gives back what was there before, which is sound by itself."""
+    synced = os.fsync
+    async with stage(1) as s:
+        await saved(s, tmp_path / "before")
+        before = (tmp_path / "before").read_bytes()
+        await s.register(1, 11)
+
+        def lose(descriptor: int) -> None:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, before, 0)
+            synced(descriptor)
+
+        monkeypatch.setattr(os, "fsync", lose)
+        ended = await here(s.urls[0], "snapshot", "save", str(tmp_path / "state"))
+    said(ended, exit_codes.REFUSED, "the disk does not give back what was written: its content has the digest")
+    assert names(tmp_path) == ["before"]
+
+
 async def test_state_that_a_controller_has_otherwise_is_not_saved(tmp_path: Path) -> None:
     async with stage(2) as s:
         await s.register(1, 11)
@@ -301,6 +322,12 @@ async def test_directory_with_anything_else_or_of_another_cluster_is_refused(
         refused = await backed_up(s, tmp_path, "--keep", "1")
         said(refused, exit_codes.REFUSED, f"of cluster {CLUSTER_ID}, and what is there is of another")
         assert names(tmp_path) == [FIRST]
+        own = type(trailer)(trailer.id, trailer.size, trailer.crc, trailer.digest, CLUSTER_ID, 0, 0)
+        (tmp_path / SECOND).write_bytes(content + encode_trailer(own))
+        monkeypatch.setattr(rotation, "_FORM", THIRD)
+        refused = await backed_up(s, tmp_path, "--keep", "1")
+        said(refused, exit_codes.REFUSED, "has backups of several clusters", "another", CLUSTER_ID)
+        assert names(tmp_path) == [FIRST, SECOND]
 
 
 def cut(file: Path) -> None:
