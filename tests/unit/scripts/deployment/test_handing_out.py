@@ -40,6 +40,14 @@ def test_files_are_written_out_for_everybody_to_read_and_once(tmp_path: Path, ki
     assert [path.read_text() for path in target.iterdir()] == ["changed"]
 
 
+def test_name_that_a_link_to_nothing_has_is_taken_too(tmp_path: Path) -> None:
+    last = files_of("systemd")[-1].name
+    (tmp_path / last).symlink_to(tmp_path / "nothing")
+    refused = CliRunner().invoke(app, ["write", "systemd", "--to", str(tmp_path)])
+    assert isinstance(refused.exception, FileThere)
+    assert [path.name for path in tmp_path.iterdir()] == [last]
+
+
 def test_list_names_every_file_and_a_kind_that_is_none_is_refused(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["list"]).output
     assert all(f"  {file.name}\n" in listed for kind in KINDS for file in files_of(kind))
