@@ -127,6 +127,8 @@ class HttpRefusal(ApiError):
 THROTTLE_TIME_MS: Final = "throttle_time_ms"
 #: What waits is worked off before long, where nobody knows it better.
 _RETRY_AFTER_MS_UNKNOWN: Final = 1_000.0
+#: A day: whoever says more says nothing.
+_RETRY_AFTER_MS_MAX: Final = 86_400_000.0
 #: In the details of a refusal to go back to a moment: the earliest offset whose state the refusing controller has.
 EARLIEST_OFFSET: Final = "earliest_offset"
 
@@ -228,6 +230,6 @@ def error_from_reply(reply: ErrorReply, status: int) -> ApiError:
 def _retry_after_ms(reply: ErrorReply) -> float:
     """The time that a reply says, where anything may stand; 0: none."""
     said = reply.details.get(RETRY_AFTER_MS)
-    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < math.inf:
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said <= _RETRY_AFTER_MS_MAX:
         return 0.0
     return float(said)

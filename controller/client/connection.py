@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from quorate.controller.api.errors import HttpRefusal, error_from_reply, is_unkn
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
 from quorate.controller.client.secured import refusal_by_tls, tls_options
-from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange
+from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange, number_said
 from quorate.controller.client.targets import check_target
 from quorate.controller.identity.seals import Seal
 from quorate.controller.identity.secrets import ShownSecret, bearer
@@ -37,8 +36,6 @@ from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
 CONNECT_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
-#: In a header; anything else says nothing.
-_NUMBER: Final = re.compile("[0-9]{1,19}")
 #: What a controller's Unix socket is named by, before its path.
 UNIX: Final = "unix:"
 #: Through it everybody is this machine.
@@ -368,9 +365,9 @@ class Connection:
             if refusal_by_tls(error) is not None:
                 raise self._unreached(error) from error
             raise BrokeOff(f"{self.url} broke off: {reason_of(error)}{self._suspicion()}") from error
-        node, end = answer.headers.get(headers.NODE, ""), answer.headers.get(headers.HIGH_WATERMARK, "")
-        self.node_id = int(node) if _NUMBER.fullmatch(node) else self.node_id
-        self.high_watermark = int(end) if _NUMBER.fullmatch(end) else None
+        node_id = number_said(answer.headers, headers.NODE)
+        self.node_id = self.node_id if node_id is None else node_id
+        self.high_watermark = number_said(answer.headers, headers.HIGH_WATERMARK)
         if answer.status < 400:
             return answer
         try:

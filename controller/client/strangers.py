@@ -12,6 +12,8 @@ _OURS: Final = frozenset({JSON, MSGPACK, BATCHES, OCTETS})
 #: What proxies answer where the controller behind them did not: it may have carried the request out.
 _GATEWAY: Final = frozenset({502, 503, 504})
 _TEXT: Final = "text/plain"
+#: Of an offset.
+_DIGITS_MAX: Final = 19
 #: Of a text so much is repeated.
 QUOTED_BYTES: Final = 200
 
@@ -22,6 +24,12 @@ def is_strange(answered: Mapping[str, str]) -> bool:
     Controllers name themselves in every answer. The pages of broker processes do not, and have the same forms.
     """
     return headers.NODE not in answered and _media(answered) not in _OURS
+
+
+def number_said(answered: Mapping[str, str], name: str) -> int | None:
+    """The number in a header; None: it says none."""
+    text = answered.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX else None
 
 
 def description(status: int, answered: Mapping[str, str], begin: bytes) -> str:

@@ -72,6 +72,11 @@ class KeptCounts:
         """Those of a table that has this tally."""
         return KeptCounts(_Settled(tally, pages, own))
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether asking for them costs next to nothing."""
+        return self._base is not None
+
     def moved_on(
         self, touched: Sequence[Rows], touched_ones: Sequence[int], pages: Sequence[Page], own: OwnMinIsrs
     ) -> KeptCounts:

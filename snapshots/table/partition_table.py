@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
+from quorate.snapshots.counts.tally import OFFLINE, REASSIGNING
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.directories import DirectoryDictionary
@@ -243,7 +244,7 @@ class PartitionTable:
 
     def rows_without_leader(self) -> Rows:
         """int64[n], ascending: rows whose partition has no leader."""
-        return self.select(page_access.is_leaderless)
+        return self._select_counted(OFFLINE, page_access.is_leaderless)
 
     def rows_not_led_by_preferred(self) -> Rows:
         """int64[n], ascending: rows whose leader is not the first replica, or that have no leader."""
@@ -251,7 +252,13 @@ class PartitionTable:
 
     def rows_reassigning(self) -> Rows:
         """int64[n], ascending: rows with an open reassignment."""
-        return self.select(page_access.is_reassigning)
+        return self._select_counted(REASSIGNING, page_access.is_reassigning)
+
+    def _select_counted(self, flag: int, predicate: PagePredicate) -> Rows:
+        """As ``select``; no page is looked at where kept counts have no partition with the flag, as they mostly do."""
+        counts = self.counts
+        has_none = counts.are_kept and not counts.tally(self.pages, self.own_min_isrs).shapes.are(flag).any()
+        return np.empty(0, np.int64) if has_none else self.select(predicate)
 
     @property
     def nbytes(self) -> int:

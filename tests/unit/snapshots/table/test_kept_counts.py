@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from quorate.metadata_log.records.records import (
     ConfigRecord,
@@ -18,9 +20,9 @@ from quorate.snapshots.counts.tally import TableTally
 from quorate.snapshots.image.image import EMPTY_IMAGE, EMPTY_UNCOUNTED_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
 from quorate.snapshots.replay.replay import replay
-from quorate.snapshots.table import kept_counts
+from quorate.snapshots.table import kept_counts, page_access
 from quorate.snapshots.table.kept_counts import NOT_KEPT, counted_anew, tally_of
-from quorate.snapshots.table.pages import PAGE_ROWS
+from quorate.snapshots.table.pages import PAGE_ROWS, Page, PagePredicate
 from tests.record_stream import as_runs, versioned
 
 BIG, SMALL = b"b" * 16, b"s" * 16
@@ -142,3 +144,32 @@ def test_columns_that_some_of_the_touched_pages_share_are_read_again(first_page:
     moved = [PartitionChangeRecord(others + one, BIG, directories=(BIG, BIG, BIG)) for one in numbers]
     changes = [*shrunk(BIG, [isrs + one for one in numbers]), *moved]
     assert_right(replay(image, as_runs(sorted(changes, key=lambda change: change.partition_id))))
+
+
+def test_no_page_is_looked_at_for_what_the_counts_have_none_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker's return asks for all that nobody leads, and mostly that is nothing, however large the table is."""
+    looked_at = list[str]()
+
+    def noting(name: str, usual: PagePredicate) -> PagePredicate:
+        def noted(page: Page) -> NDArray[np.bool_]:
+            looked_at.append(name)
+            return usual(page)
+
+        return noted
+
+    for name in ("is_leaderless", "is_reassigning"):
+        monkeypatch.setattr(page_access, name, noting(name, getattr(page_access, name)))
+    table = two_topics().partitions
+    assert (len(table.rows_without_leader()), len(table.rows_reassigning()), looked_at) == (0, 0, [])
+    lost = PartitionChangeRecord(3, SMALL, isr=(1,), leader=-1)
+    moved = PartitionChangeRecord(4, SMALL, adding_replicas=(3,))
+    table = replay(two_topics(), [versioned(lost), versioned(moved)]).partitions
+    row = table.rows_of(SMALL)[0]
+    assert (table.rows_without_leader().tolist(), table.rows_reassigning().tolist()) == ([row + 3], [row + 4])
+    assert set(looked_at) == {"is_leaderless", "is_reassigning"}
+
+
+def test_pages_are_looked_at_where_counts_are_not_kept(counted_rows: list[int]) -> None:
+    image = replay(EMPTY_UNCOUNTED_IMAGE, as_runs([*topic(SMALL, 50)]))
+    image = replay(image, [versioned(PartitionChangeRecord(3, SMALL, isr=(1,), leader=-1))])
+    assert (len(image.partitions.rows_without_leader()), counted_rows) == (1, [])
