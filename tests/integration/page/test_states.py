@@ -145,3 +145,16 @@ async def test_paper_is_light_and_has_the_shades_and_nothing_to_press() -> None:
         assert await page.value(f"{shown}.length") == 0
         assert await page.value("getComputedStyle(document.querySelector('.tile')).printColorAdjust") == "exact"
         assert await page.value("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
+
+
+@pytest.mark.timeout(180)
+async def test_timeline_that_does_not_come_is_missed_aloud() -> None:
+    routes = [route for route in ROUTES if route.path != "/v1/answers/timeline"]
+    async with stage(1, routes=routes) as s, running_browser() as browser:
+        page = await browser.page()
+        await page.open(s.urls[0] + "/", PHONE, 900)
+        await page.until(IS_DRAWN)
+        assert "No timeline this time: " in await page.value("document.getElementById('timeline').innerText")
+        controls = "[...document.querySelectorAll('#timeline :is(button, input, summary)')]"
+        assert await page.value(f"{controls}.filter((one) => one.checkVisibility()).length") == 0
+        assert (await overhang(page), await violations(page)) == (0, [])

@@ -102,12 +102,16 @@ async function look(parameters) {
   } catch (error) {
     if (signal.aborted) return false;
     isKept = ![401, 403].includes(error.status);
-    if (part === null) section.hidden = true;
-    else show(place.shown, `The timeline is as it was at ${time(endMs())}: ${error.message}`);
+    section.classList.toggle("absent", part === null);
+    if (part === null) {
+      section.hidden = !isKept;
+      show(place.shown, `No timeline this time: ${error.message}`);
+    } else show(place.shown, `The timeline is as it was at ${time(endMs())}: ${error.message}`);
     return false;
   } finally {
     if (!signal.aborted) section.ariaBusy = "false";
   }
+  section.classList.remove("absent");
   section.hidden = part.begin_ms === null;
   draw();
   return true;
