@@ -6,6 +6,7 @@ The controllers' own replay says what each record does; partitions, which are mo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from quorate.metadata_log.batches.batch import BatchHeader, iter_records, parse_header
 from quorate.metadata_log.directory.epoch_leader import named_leader
@@ -25,6 +26,9 @@ from quorate.snapshots.incidents.reading.partition_versions import CHANGED_AS_VA
 from quorate.snapshots.incidents.reading.places import RecordPlace
 from quorate.snapshots.incidents.serial.search import LogVersions
 from quorate.snapshots.replay.replay_state import ReplayState
+
+#: From year 1 to year 9999, in milliseconds since 1970.
+_CALENDAR_MS: Final = (-62_135_596_800_000, 253_402_300_799_999)
 
 
 def read_versions(
@@ -46,12 +50,20 @@ def read_versions(
     return reader.found()
 
 
+def _time_us(log_time_ms: int) -> int:
+    """A time of the log in microseconds; the first or last that calendars have where none reaches there.
+
+    A clock may have said anything when a record was written.
+    """
+    return min(max(log_time_ms, _CALENDAR_MS[0]), _CALENDAR_MS[1]) * 1000
+
+
 class _Reader:
     """Everything up to one batch."""
 
     def __init__(self, start: ReplayState, cluster_id: str, unwell_max: int | None) -> None:
         at = start.stable.provenance
-        begin = RecordPlace(at.last_contained_offset, at.log_time_ms * 1000)
+        begin = RecordPlace(at.last_contained_offset, _time_us(at.log_time_ms))
         #: Without what records of partitions did.
         self._state = start
         #: Records about partitions, of a metadata transaction that is open.
@@ -80,7 +92,7 @@ class _Reader:
         if header.is_control:
             return
         for logged in iter_records(batch):
-            record, place = logged.record, RecordPlace(logged.offset, header.timestamp * 1000)
+            record, place = logged.record, RecordPlace(logged.offset, _time_us(header.timestamp))
             if isinstance(record, OF_PARTITIONS):
                 if self._state.in_transaction:
                     self._waiting.append(record)
@@ -104,7 +116,7 @@ class _Reader:
         self._configs.take(before.stable, self._state.stable, place)
 
     def _take_epoch(self, header: BatchHeader, batch: Buffer) -> None:
-        time_us = header.timestamp * 1000
+        time_us = _time_us(header.timestamp)
         known = self._epochs.get(header.epoch)
         if known is None:
             leader = named_leader(header, batch)

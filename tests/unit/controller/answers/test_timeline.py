@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 from typer.testing import CliRunner
 
 from quorate.controller.answers import timeline
 from quorate.controller.answers.timeline import TimelineNode, told_timeline
 from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineReply
 from quorate.controller.reads.past import PastStretch
-from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.batches.batch import CRC_START, parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cli.__main__ import make_app
 from quorate.snapshots.checkpoints.loading import batches_from_start, load_image
@@ -64,6 +66,18 @@ def test_spans_say_from_when_to_when(whole: TimelineReply) -> None:
     assert away == [(14, 5385), (13, 10992), (15, 17574), (15, 17578), (12, 17580)]
     assert [row[1:] for row in spans(whole, "offline")] == [(1, 5032, 35_226), (777, 9468, 29_495), (4, 10502, 19_302)]
     assert [row[1:3] for row in spans(whole, "reassignment")] == [(4, 9443)]
+
+
+@pytest.mark.parametrize("clock_ms", [2**62, -(2**62), 253_402_300_800_000])
+def test_clock_that_no_calendar_reaches_costs_nobody_the_answer(whole: TimelineReply, clock_ms: int) -> None:
+    stretch = stretch_of(LOG)
+    batches = [bytearray(batch) for batch in stretch.batches()]
+    for batch in batches[len(batches) // 2 :]:
+        struct.pack_into(">qq", batch, 27, clock_ms, clock_ms)  # first and last time
+        struct.pack_into(">I", batch, CRC_START - 4, crc32c(batch[CRC_START:]))
+    reply = told(stretch._replace(pieces=[bytes(batch) for batch in batches]))
+    assert [event.offset for event in reply.events if event.kind == "broker_fenced"] == [5385, 10992, 17578]
+    assert reply.end_offset == whole.end_offset
 
 
 def test_where_nobody_leads_the_last_epoch_ends_with_the_log_and_those_before_as_they_did(whole: TimelineReply) -> None:
