@@ -20,7 +20,7 @@ from quorate.controller.decisions.metadata_version import (
     DIRECTORIES_LEVEL,
 )
 from quorate.controller.partitions.broker_epoch import check_broker_epoch
-from quorate.controller.partitions.mass_changes import IsrChanges, Part, records_or_slices
+from quorate.controller.partitions.mass_changes import IsrChanges, Part, records_or_slices, rows_in_isr
 from quorate.controller.protocol import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -169,7 +169,7 @@ def _next_state(
 def _fence_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Part]:
     """Fence a broker: first its partitions change, then it does."""
     change = BrokerRegistrationChangeRecord(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_FENCE)
-    changes = IsrChanges(image.partitions.rows_with_isr(broker.id), broker_to_remove=broker.id)
+    changes = IsrChanges(rows_in_isr(image.partitions, broker.id), broker_to_remove=broker.id)
     return [changes, VersionedRecord(change, _FENCING_VERSION)]
 
 
@@ -188,7 +188,7 @@ def _shutdown_parts(image: MetadataImage, broker: BrokerRegistration) -> list[Pa
             broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=1
         )
         parts.append(VersionedRecord(change, _SHUTDOWN_VERSION))
-    return [*parts, IsrChanges(image.partitions.rows_with_isr(broker.id), broker_to_remove=broker.id)]
+    return [*parts, IsrChanges(rows_in_isr(image.partitions, broker.id), broker_to_remove=broker.id)]
 
 
 def _offline_directory_parts(image: MetadataImage, broker: BrokerRegistration, offline: list[Uuid]) -> list[Part]:

@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from quorate.controller.brokers import fencing
 from quorate.controller.brokers.fencing import decide_broker_heartbeat, decide_fence_stale_broker
 from quorate.controller.brokers.heartbeats import BrokerHeartbeats
 from quorate.controller.brokers.registration import decide_register_broker, decide_unregister_broker
@@ -17,6 +20,8 @@ from quorate.controller.engine.interfaces import WriteContext
 from quorate.controller.partitions import mass_changes
 from quorate.controller.protocol import BrokerHeartbeatRequest, UnregisterBrokerRequest
 from quorate.metadata_log.batches.batch import iter_records, parse_header
+from quorate.metadata_log.batches.builder import encode_items, item_count
+from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.errors import OutcomeUnknown
 from quorate.metadata_log.records.records import (
     BeginTransactionRecord,
@@ -27,6 +32,8 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
+from quorate.snapshots.table import page_access
+from quorate.snapshots.table.pages import PAGE_ROWS, Page
 from tests.unit.controller.manual_quorum import Bench
 from tests.unit.controller.small_cluster import SmallCluster, registration
 
@@ -103,6 +110,57 @@ async def test_fencing_of_many_is_cut_into_batches_and_says_what_one_decision_sa
     cluster.heartbeat(0, want_fence=True)
     assert bench.controller.stable.partitions == cluster.image.partitions
     assert bench.controller.stable.cluster == cluster.image.cluster
+
+
+def fencing_slices(cluster: SmallCluster) -> list[list[BatchItem]]:
+    """What each slice writes, one decided on what the other left."""
+    decision = fence(cluster)(WriteContext(cluster.image, 0, 0.0, None))
+    state, written = ReplayState(cluster.image), []
+    for part in decision.slices:
+        items = [item for item in part(state.head) if item_count(item)]
+        state = state.replay_items(items, state.end_offset, 1, 0)
+        written.append(items)
+    assert isr_rows(state.head) == 0
+    return written
+
+
+def encoded(slices: list[list[BatchItem]]) -> list[bytes]:
+    return [encode_items(items, 0) for items in slices]
+
+
+def test_slices_whose_rows_are_searched_in_turn_are_those_of_rows_that_were_found_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = cluster_of(0, 1, 2)
+    searched = encoded(fencing_slices(cluster))
+    assert len(searched) == 3
+    monkeypatch.setattr(fencing, "rows_in_isr", lambda table, broker: table.rows_with_isr(broker))
+    assert encoded(fencing_slices(cluster)) == searched
+
+
+def test_search_looks_no_further_than_the_slices_of_which_it_is_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Page] = []
+
+    def has_in_set(page: Page, name: str, broker: int) -> NDArray[np.bool_]:
+        looked.append(page)
+        return page_access.has_in_set(page, name, broker)
+
+    cluster = SmallCluster()
+    for number in range(2):  # a page each
+        cluster.create(f"t{number}", *([[0, 1]] * PAGE_ROWS))
+    monkeypatch.setattr(mass_changes, "has_in_set", has_in_set)
+    decision = fence(cluster)(WriteContext(cluster.image, 0, 0.0, None))
+    assert looked == []
+    decision.slices[0](cluster.image)
+    assert looked == list(cluster.image.partitions.pages[:1])
+
+
+def test_last_slice_takes_all_that_is_left_whatever_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of(0, 1, 2)
+    table = cluster.image.partitions
+    monkeypatch.setattr(fencing, "rows_in_isr", lambda table, broker: mass_changes.RowSearch(table, broker, 150))
+    sizes = [sum(map(item_count, items)) for items in fencing_slices(cluster)]
+    assert sizes == [100, len(table.rows_with_isr(0)) - 100 + 1]
 
 
 async def test_nothing_is_decided_between_two_slices_though_the_loop_turns() -> None:
