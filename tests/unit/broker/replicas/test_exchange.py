@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.broker.replicas import follower as follower_module
+from quorate.broker.replicas.follower import ROWS_PER_MESSAGE
 from quorate.broker.replicas.messages import ROWS_MAX
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.ids import DIRECTORY_LOST
@@ -168,20 +170,24 @@ def test_exchange_steady_state_costs_one_message_an_interval_and_no_rows() -> No
     assert (follower.said.total(), follower.messages_sent - sent) == (200, 10)
 
 
-def test_exchange_more_rows_than_a_message_holds_are_said_in_several() -> None:
+def test_exchange_more_rows_than_a_message_holds_are_said_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 4_500
     image = cluster_image([1, 2], [partition(0, n, [1, 2], isr=[1]) for n in range(rows)])
     cluster = Cluster(image, [[1], [2]])
     follower = cluster.process(2).follower
     (link,) = [link for link in follower.links if link.row_count]
     follower.set_followers({2: 1})
-    assert rows < ROWS_MAX
+    assert rows < ROWS_PER_MESSAGE <= ROWS_MAX
 
     said = follower._pages.take_unsaid(link.index, [2], 1_000)
     assert len(said) == 1_000
+    monkeypatch.setattr(follower_module, "ROWS_PER_MESSAGE", 3_000)
+    ((_, message),) = follower.messages(cluster.now)
+    assert len(message.rows) == 3_000
     rest = follower._pages.take_unsaid(link.index, [2], ROWS_MAX)
-    assert len(rest) == rows - 1_000
-    assert not set(rest.partition_ids.tolist()) & set(said.partition_ids.tolist())
+    assert len(rest) == rows - 4_000
+    numbers = [number for part in (said, message.rows, rest) for number in part.partition_ids.tolist()]
+    assert sorted(numbers) == list(range(rows))
 
 
 def test_exchange_leader_whose_image_is_behind_is_told_again() -> None:
