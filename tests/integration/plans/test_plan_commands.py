@@ -181,7 +181,7 @@ async def test_plan_is_made_as_it_says_while_other_things_change(
     if "unregister" in command:
         del user.epochs[14]
     lines = [line.strip() for line in shown.out.splitlines() if line.startswith("  ")]
-    assert done.out.splitlines() == [f"{'Begun' if line.startswith('move ') else 'Done'}: {line}." for line in lines]
+    assert done.out.splitlines() == [f"Done: {line}." for line in lines]
     again = await user.run("apply", str(file), "--yes")
     assert (again.code, "has changed since the plan was made" in again.err) == (exit_codes.REFUSED, True)
 

@@ -106,7 +106,8 @@ async def test_undo_of_a_move_leaves_the_state_as_it_was(user: Terminal, tmp_pat
     await user.catch_up("orders-0")
     moved = await alone("image", "diff", *two_states(user, began))
     assert (moved.code, "  ~ orders-0: " in moved.out) == (exit_codes.REFUSED, True)
-    await done(user, "undo", "--last", "--yes")
+    undone = await done(user, "undo", "--last", "--yes")
+    assert "Begun: move orders-0 from 13,14 to 11,12." in undone.out.splitlines(), undone
     await user.catch_up("orders-0")
     await has_same_state(user, began)
 
