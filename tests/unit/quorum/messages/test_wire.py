@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.messages import messages
+from quorate.quorum.messages import messages, wire
 from quorate.quorum.messages.wire import decode, encode
-from quorate.quorum.versions import OLDEST_VERSION
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
 
 EXAMPLES: list[messages.Message] = [
     messages.Append(3, 7, 100, 2, 90, b"batches", ((1, 80), (2, 100)), is_vouched=True),
@@ -52,6 +52,11 @@ def test_older_version_lacks_what_came_later_and_nothing_else(message: messages.
     assert payload is not None
     expected = replace(message, acknowledged=()) if isinstance(message, messages.Append) else message
     assert decode(payload, OLDEST_VERSION) == expected
+
+
+def test_every_version_but_the_oldest_brought_something() -> None:
+    since = {*wire._TYPE_SINCE.values(), *(version for version, _ in wire._FIELD_SINCE.values())}
+    assert since == set(range(OLDEST_VERSION + 1, NEWEST_VERSION + 1))
 
 
 def test_message_of_one_version_is_none_of_another() -> None:
