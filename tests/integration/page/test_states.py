@@ -71,6 +71,17 @@ async def test_every_shade_and_every_name_can_be_read() -> None:
 
 
 @pytest.mark.timeout(180)
+async def test_page_is_no_wider_than_the_narrowest_window() -> None:
+    """Also with the words that stand above more events than are listed."""
+    async with degraded() as (s, page):
+        await page.open(s.urls[0] + "/", 240, 900)
+        await page.until(f"{IS_DRAWN} && document.querySelectorAll('.events button').length > 3")
+        summary = "document.querySelector('.event-list summary')"
+        await page.value(f"{summary}.textContent = '12,345 events, the last 100 listed'; 0")
+        assert await overhang(page) == 0
+
+
+@pytest.mark.timeout(180)
 async def test_without_a_quorum_controllers_are_to_be_started_first() -> None:
     async with degraded() as (s, page):
         s.quorum.elect(None)
