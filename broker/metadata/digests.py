@@ -8,13 +8,16 @@ import time
 from functools import partial
 from typing import Final
 
-from quorate.broker.metadata.loader import MetadataLoader
+from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER, MetadataLoader
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from quorate.snapshots.pauses import Pause
 
 #: Long enough for another thread to be woken; a large digest takes a quarter longer for it.
 _PAUSE_S: Final = 0.0003
+#: The same while the loop has a mass change to replay, which somebody waits for: most of the time is the loop's.
+LONG_PAUSE_S: Final = 0.012
 
 
 class ImageDigests:
@@ -36,7 +39,8 @@ class ImageDigests:
         """
         image = self._loader.image if offset is None else await self._image_at(offset, wait_ms)
         async with self._lock:
-            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last)
+            pause = partial(self._give_way, threading.Event())
+            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last, pause)
             self.spent_seconds += seconds
             return image.provenance.end_offset, self._last.text
 
@@ -55,13 +59,13 @@ class ImageDigests:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
         return image
 
+    def _give_way(self, never: threading.Event) -> None:
+        """Let the loop have the interpreter, if it wants it: brokers must heartbeat. A thread at work would keep it."""
+        is_behind = (self._loader.lag or 0) >= RECORDS_PUBLISHED_TOGETHER
+        never.wait(LONG_PAUSE_S if is_behind else _PAUSE_S)
 
-def _timed_digest(image: MetadataImage, earlier: ImageDigest) -> tuple[ImageDigest, float]:
+
+def _timed_digest(image: MetadataImage, earlier: ImageDigest, pause: Pause) -> tuple[ImageDigest, float]:
     begun = time.thread_time()
-    digest = digest_image(image, earlier, partial(_give_way, threading.Event()))
+    digest = digest_image(image, earlier, pause)
     return digest, time.thread_time() - begun
-
-
-def _give_way(never: threading.Event) -> None:
-    """Let the loop have the interpreter, if it wants it: brokers must heartbeat. A thread at work would keep it."""
-    never.wait(_PAUSE_S)

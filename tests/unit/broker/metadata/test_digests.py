@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorate.broker.metadata import digests
-from quorate.broker.metadata.digests import ImageDigests
+from quorate.broker.metadata.digests import LONG_PAUSE_S, ImageDigests
+from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER
 from quorate.scripts.benchmarks.large_cluster import large_image
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.pauses import rows_at_once
@@ -22,7 +22,7 @@ async def test_a_large_digest_gives_way_after_every_piece_on_a_thread_of_its_own
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     image, threads = large_image(PARTITIONS), list[int]()
-    monkeypatch.setattr(digests, "_give_way", lambda _: threads.append(threading.get_ident()))
+    monkeypatch.setattr(ImageDigests, "_give_way", lambda *_: threads.append(threading.get_ident()))
     loader: Any = SimpleNamespace(image=image)
 
     _, digest = await asyncio.wait_for(ImageDigests(loader).at(None, 0), 60)
@@ -30,3 +30,22 @@ async def test_a_large_digest_gives_way_after_every_piece_on_a_thread_of_its_own
     assert digest == digest_image(image).text
     assert len(threads) >= PARTITIONS / rows_at_once(lambda: None)
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize(("lag", "is_long"), [(None, False), (0, False), (RECORDS_PUBLISHED_TOGETHER, True)])
+async def test_a_digest_gives_way_for_longer_while_a_mass_change_is_to_be_replayed(
+    lag: int | None, *, is_long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return False
+
+    loader: Any = SimpleNamespace(image=large_image(100), lag=lag)
+    monkeypatch.setattr("quorate.broker.metadata.digests.threading", SimpleNamespace(Event=Noted))
+    await asyncio.wait_for(ImageDigests(loader).at(None, 0), 60)
+
+    assert waits
+    assert {wait == LONG_PAUSE_S for wait in waits} == {is_long}
