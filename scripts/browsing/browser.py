@@ -183,7 +183,10 @@ async def running_browser() -> AsyncIterator[Browser]:
         flags += ["--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"]
         # As root its sandbox cannot be made; it shows nothing but pages of ours.
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []
-        process = await asyncio.create_subprocess_exec(path, *flags, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
+        environment = {**os.environ, "TMPDIR": kept}  # what it does not take away itself goes with its profile
+        process = await asyncio.create_subprocess_exec(
+            path, *flags, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, env=environment
+        )
         try:
             address = await _address(process)
             async with aiohttp.ClientSession() as session, session.ws_connect(address, max_msg_size=0) as socket:

@@ -210,7 +210,7 @@ class Trial:
             keys = [key for key in KEYS if self.client.shard_of(key) == shard]
             before = dict(self.acknowledged)
             newer = lambda: all(self.acknowledged[key] > before[key] + 1 for key in keys)  # noqa: E731 - one line
-            await eventually(lambda: _holds(newer), "newer writes", 30)
+            await eventually(lambda: _holds(newer), "newer writes", 60)
             least = {key: self.acknowledged[key] for key in keys}
             waiting = [(key, await _ask_in_vain(url, f"{TOPIC}-{shard}", key)) for key in keys]
             frozen.resume()
