@@ -18,9 +18,8 @@ from quorate.scripts.cli.feed import feed
 from quorate.scripts.cli.moves.drain import decommission, drain
 from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.cli.plans.plan_files import write_plan
-from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, BrokerId, PlanTo, Yes, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import ago, counted, or_dash, show
 from quorate.scripts.terminal.programs.documents import as_document
@@ -35,18 +34,6 @@ app.command()(decommission)
 #: What is known of a running cluster alone.
 _OF_NOW: Final = ("LAG(RECORDS)", "LAST-HEARTBEAT")
 _HEADS: Final = ("BROKER", "STATE", "RACK", "EPOCH", "LISTENERS", *_OF_NOW)
-
-BrokerId = Annotated[
-    int,
-    typer.Argument(
-        metavar="ID",
-        min=0,
-        max=2**31 - 1,
-        help="Broker id.",
-        autocompletion=names.broker_ids,
-        show_default=False,
-    ),
-]
 
 
 @app.command("list")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -106,6 +106,17 @@ LIMIT_DEFAULT: Final = 10_000
 #: Of ids of brokers, and of numbers of partitions.
 NUMBER_MAX: Final = 2**31 - 1
 _RANGE_MAX: Final = 10_000
+
+
+def _broker_id(metavar: str, text: str) -> Any:
+    """The argument that is a broker's id, or several."""
+    return typer.Argument(
+        metavar=metavar, min=0, max=NUMBER_MAX, help=text, autocompletion=names.broker_ids, show_default=False
+    )
+
+
+BrokerId = Annotated[int, _broker_id("ID", "Broker id.")]
+BrokerIds = Annotated[list[int], _broker_id("ID...", "Broker ids.")]
 
 
 def patterns_text(patterns: list[str] | None) -> str:

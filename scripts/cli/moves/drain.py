@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 from pydantic import BaseModel, ConfigDict
@@ -26,9 +26,8 @@ from quorate.scripts.cli.moves.running import (
 )
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, DryRun, Yes, confirm
+from quorate.scripts.terminal.arguments import AsJson, BrokerIds, DryRun, Yes, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.progress.amounts import duration
@@ -37,21 +36,9 @@ from quorate.scripts.terminal.progress.line import telling
 #: Seconds between two looks at whether a broker has stopped.
 _LOOK_S: Final = 0.5
 
-Ids = Annotated[
-    list[int],
-    typer.Argument(
-        metavar="ID...",
-        min=0,
-        max=2**31 - 1,
-        help="Broker ids.",
-        autocompletion=names.broker_ids,
-        show_default=False,
-    ),
-]
-
 
 def drain(
-    ids: Ids,
+    ids: BrokerIds,
     options: MoveOptions,
 ) -> None:
     """Move all replicas off brokers. They stay registered; one that is not registered any more can be drained too.
@@ -102,7 +89,7 @@ class Decommissioned(BaseModel):
 
 
 def decommission(
-    ids: Ids,
+    ids: BrokerIds,
     at_once: AtOnce = AT_ONCE_DEFAULT,
     include_fenced: IncludeFenced = False,
     exclude: Exclude = None,

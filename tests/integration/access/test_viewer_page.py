@@ -51,6 +51,16 @@ async def carried_out(line: str, g: Guarded, home: Path, monkeypatch: pytest.Mon
         assert words == ["umask", "077"], line
 
 
+def home_of_root(g: Guarded, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Commands are given in ``home`` from here on, and ask these controllers; the file there with root's token."""
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("QUORATE_CONTROLLERS", ",".join(g.stage.urls))
+    admin = home / "admin.token"
+    admin.touch(0o600)
+    admin.write_text(token("User:root"))
+    return admin
+
+
 async def status_of(g: Guarded, path: str, shown: str) -> int:
     url = g.stage.urls[0] + path + QUERIES.get(path, "")
     async with g.plain.get(url, headers={"Authorization": f"Bearer {shown}"}) as answer:
@@ -61,11 +71,7 @@ async def test_viewer_of_the_page_sees_everything_that_it_says_and_changes_nothi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with guarded(tmp_path) as g:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("QUORATE_CONTROLLERS", ",".join(g.stage.urls))
-        admin = tmp_path / "admin.token"
-        admin.touch(0o600)
-        admin.write_text(token("User:root"))
+        home_of_root(g, tmp_path, monkeypatch)
         for line in RECIPE.splitlines():
             await carried_out(line, g, tmp_path, monkeypatch)
         shown = (tmp_path / "viewer.token").read_text().strip()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.access.test_permissions import REFUSED, guarded, token
-from tests.integration.access.test_viewer_page import status_of
+from tests.integration.access.test_permissions import REFUSED, guarded
+from tests.integration.access.test_viewer_page import home_of_root, status_of
 from tests.integration.commands import alone
 from tests.waiting import eventually
 
@@ -21,12 +21,7 @@ async def test_scraper_of_the_page_has_the_metrics_and_not_the_log_and_changes_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with guarded(tmp_path) as g:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("QUORATE_CONTROLLERS", ",".join(g.stage.urls))
-        admin = tmp_path / "admin.token"
-        admin.touch(0o600)
-        admin.write_text(token("User:root"))
-        monkeypatch.setenv("QUORATE_SHARED_SECRET_FILE", str(admin))
+        monkeypatch.setenv("QUORATE_SHARED_SECRET_FILE", str(home_of_root(g, tmp_path, monkeypatch)))
         mask, make, allow = (shlex.split(line, comments=True) for line in RECIPE.splitlines())
         assert mask == ["umask", "077"]
         made = await alone(*make[1 : make.index(">")])

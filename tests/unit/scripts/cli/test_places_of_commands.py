@@ -30,12 +30,7 @@ OF_THEIR_OWN = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("QUORATE_")]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("bare_home")
 
 
 def leaves(command: Any, name: str) -> Iterator[tuple[str, list[Any]]]:

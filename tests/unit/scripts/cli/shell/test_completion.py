@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -19,12 +18,7 @@ from quorate.scripts.terminal.completing.names import NAMES_MAX
 Words = Callable[[str], list[str]]
 
 
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("QUORATE_")]:
-        monkeypatch.delenv(name)
+pytestmark = pytest.mark.usefixtures("bare_home")
 
 
 @pytest.fixture
