@@ -19,7 +19,7 @@ DRAINED = 11
 
 
 async def on_drained(client: ControllerClient) -> int:
-    topic = (await client.describe_topic("orders")).topic
+    topic = (await client.describe_topic("orders", is_linearizable=True)).topic
     return sum(DRAINED in one.replica_nodes for one in topic.partitions)
 
 
@@ -49,7 +49,7 @@ async def test_drain_goes_on_when_the_active_controller_is_killed_in_the_middle_
         now: QuorumReply = await client.describe_quorum()
         assert now.active_id not in (active, None)
         assert await on_drained(client) == 0
-        assert (await client.list_partition_reassignments()).topics == []
-        partitions = (await client.describe_topic("orders")).topic.partitions
+        assert (await client.list_partition_reassignments(is_linearizable=True)).topics == []
+        partitions = (await client.describe_topic("orders", is_linearizable=True)).topic.partitions
         assert len(partitions) == PARTITIONS
         assert all(len({*one.replica_nodes}) == 2 and {*one.isr_nodes} == {*one.replica_nodes} for one in partitions)
