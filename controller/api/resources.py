@@ -225,6 +225,8 @@ class TopicsReply(HttpModel):
     topics: list[TopicSummary]
     next_after: str | None
     """`after` for the next page; null at the end."""
+    shown_to: str | None = None
+    """The principal that is shown only topics that it may describe; null: all are shown, whoever asks."""
 
 
 class PartitionsReply(HttpModel):
@@ -237,6 +239,8 @@ class PartitionsReply(HttpModel):
     """By name, each with those of its partitions that fit."""
     next_after: str | None
     """`after` for the next page, as `orders-17`; null at the end."""
+    shown_to: str | None = None
+    """The principal that is shown only topics that it may describe; null: all are shown, whoever asks."""
 
 
 class TopicReply(HttpModel):

@@ -28,15 +28,14 @@ def need_facts(rights: Rights, change: PlannedChange) -> None:
     Raises:
         ApiError: CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED.
     """
-    rights.need_on_cluster("DESCRIBE")
+    needs_configs = change.alter_labels is not None or change.alter_client_quotas is not None
+    rights.need_on_cluster("DESCRIBE", *(("DESCRIBE_CONFIGS",) if needs_configs else ()))
     secret = next(_secrets(change), None)
     if secret is not None and not rights.is_super:
         raise rights.refusal(
             f"needs to be a super user for the facts about {secret}: their digests serve to guess them by; "
             "make the change without a plan, or let a super user plan and make it"
         )
-    if change.alter_labels is not None or change.alter_client_quotas is not None:
-        rights.need_on_cluster("DESCRIBE_CONFIGS")
     for request in (change.incremental_alter_configs, change.alter_configs):
         for resource in () if request is None else request.resources:
             _need_configs(rights, resource)

@@ -71,7 +71,7 @@ class OnCluster(Permission):
         """See ``Permission``."""
         node = rights.caller.identity.node
         if node is None or self.open_to not in (node.role, "node"):
-            rights.need_on_cluster(self.operation, self.why)
+            rights.need_on_cluster(self.operation, why=self.why)
 
 
 @dataclass(frozen=True, slots=True)

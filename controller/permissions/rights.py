@@ -52,8 +52,8 @@ class Rights:
         """Whether the caller may do this to the cluster."""
         return self.may(operation, "CLUSTER", CLUSTER_NAME)
 
-    def need_on_cluster(self, operation: AclOperation, why: str = "") -> None:
-        """Refuse a caller that may not do this to the cluster.
+    def need_on_cluster(self, *operations: AclOperation, why: str = "") -> None:
+        """Refuse a caller that may not do all of these to the cluster: all that are missing are named at once.
 
         Args:
             why: the reason of the rule, where it does not go without saying.
@@ -61,8 +61,9 @@ class Rights:
         Raises:
             ApiError: CLUSTER_AUTHORIZATION_FAILED.
         """
-        if not self.may_on_cluster(operation):
-            raise self.refusal(f"needs {operation} on the cluster ({CLUSTER_NAME})" + (why and f": {why}"))
+        missing = [operation for operation in operations if not self.may_on_cluster(operation)]
+        if missing:
+            raise self.refusal(f"needs {' and '.join(missing)} on the cluster ({CLUSTER_NAME})" + (why and f": {why}"))
 
     def lacks(self, *needed: str) -> str:
         """The sentence about what the caller needs one of and has not. It says nothing of what is there."""
@@ -87,6 +88,11 @@ class Rights:
         node = self.caller.identity.node
         if not self.is_super and (node is None or node.role != role):
             raise self.refusal(f"is not a {role}, in whose name it asks")
+
+    @property
+    def shown_to(self) -> str | None:
+        """The principal that is shown what it may describe, and no more; None: everything is shown."""
+        return None if self.is_super or self.authorizer is None else self.caller.principal
 
     @property
     def bounded_principal(self) -> str | None:

@@ -14,6 +14,7 @@ from quorate.controller.api.errors import is_no_access
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.logins.nobody import HOW_TO_LOG_IN, is_refused_to_nobody
 
 #: All controllers are asked at the same time; with the start of the program the screen is due within a second.
 SURVEY_SECONDS: Final = 0.6
@@ -112,7 +113,7 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
     best = max(actives or replies, key=_knowledge, default=None)
     voter_count = len(best.quorum.voters) if best is not None else len(asked)
     refusals = [
-        StatusReason(code="CONTROLLER_REFUSES", message=f"{one.url} answers and refuses: {one.reason}")
+        StatusReason(code="CONTROLLER_REFUSES", message=f"{one.url} answers and refuses: {_refusal(one.reason)}")
         for one in asked
         if one.is_refused
     ]
@@ -144,6 +145,10 @@ def judge(asked: Sequence[ControllerProbe]) -> ControllerSurvey:
         controllers=[_asked_controller(one) for one in asked],
         status=best,
     )
+
+
+def _refusal(reason: str) -> str:
+    return f"{reason.rstrip('.')}; {HOW_TO_LOG_IN}" if is_refused_to_nobody(reason) else reason
 
 
 def of_state(status: StatusReply) -> ControllerSurvey:

@@ -51,6 +51,7 @@ def topics_reply(
         matching=found.matching,
         topics=[_topic_summary(image, rights, one, factor) for one, factor in zip(found.topics, factors, strict=True)],
         next_after=found.topics[-1].topic.name if found.has_more else None,
+        shown_to=rights.shown_to,
     )
 
 
@@ -85,4 +86,5 @@ def partitions_reply(
         matching=found.matching,
         topics=topics,
         next_after=f"{topics[-1].name}-{topics[-1].partitions[-1].partition_index}" if found.has_more else None,
+        shown_to=rights.shown_to,
     )

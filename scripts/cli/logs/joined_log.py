@@ -16,6 +16,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
+from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
@@ -65,7 +66,7 @@ def log_of_controllers(urls: Sequence[str], secret_file: Path | None) -> Iterato
 @contextmanager
 def _opened(controllers: Sequence[str], secret_file: Path | None, *, is_for_all: bool) -> Iterator[JoinedLog]:
     urls, secret = [controller_url(text) for text in controllers], find_secret(secret_file)
-    with asyncio.Runner() as runner:
+    with naming_all_rights(), asyncio.Runner() as runner:
         client = client_of(urls, secret, timeout_ms=TIMEOUT_MS, absent_ms=_ABSENT_MS)
         try:
             unasked = runner.run(_add_others(client, urls, secret)) if is_for_all else []

@@ -9,6 +9,7 @@ from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUna
 from quorate.controller.client.connection import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
+from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.connecting import find_secret
 from quorate.snapshots.checkpoints.moments import Moment
@@ -26,7 +27,8 @@ def live_image(url: str, at: Moment | None, secret_file: Path | None) -> Metadat
         InvalidUrl: the URL names no controller.
     """
     try:
-        return asyncio.run(_read(controller_url(url), at, find_secret(secret_file)))
+        with naming_all_rights():
+            return asyncio.run(_read(controller_url(url), at, find_secret(secret_file)))
     except FeedForbidden:
         raise
     except FeedUnavailable as error:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.cli.snapshot.saved_file import part_of, write_saved
 from quorate.scripts.cli.snapshot.saving import take_state
 from quorate.scripts.terminal.arguments import AsJson
@@ -63,7 +64,8 @@ def save_file(
         advance(more)
 
     with part_of(file, may_replace=may_replace) as part, arriving_bytes(f"saving {file.name}") as advance:
-        taken = ask(controllers, secret_file, lambda client: take_state(client, count, cluster_id))
+        with naming_all_rights():
+            taken = ask(controllers, secret_file, lambda client: take_state(client, count, cluster_id))
         saved = write_saved(part, taken, time.time_ns() // 1_000_000)
     return Saved(
         path=str(file),

@@ -7,8 +7,10 @@ from difflib import get_close_matches
 from typing import Final, TypeVar
 
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.decisions.origin import ANONYMOUS
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
+from quorate.scripts.logins.nobody import HOW_TO_LOG_IN
 
 T = TypeVar("T")
 
@@ -26,7 +28,10 @@ class NoSuchTopic(QuorateError):
 async def no_such_topic(client: ControllerClient, missing: Iterable[str]) -> NoSuchTopic:
     """The error for these names, with what may have been meant by the first."""
     names = sorted(missing)
-    return NoSuchTopic(f"there is no topic {', '.join(names)}{await meant_instead(client, names[0])}")
+    shown_to = (await client.list_topics(limit=1)).shown_to
+    hidden = "" if shown_to is None else f" that {shown_to} may describe"
+    how = f"; {HOW_TO_LOG_IN}" if shown_to == ANONYMOUS else ""
+    return NoSuchTopic(f"there is no topic {', '.join(names)}{hidden}{await meant_instead(client, names[0])}{how}")
 
 
 async def meant_instead(client: ControllerClient, name: str) -> str:

@@ -20,6 +20,7 @@ from quorate.scripts.cli.topics.partition_rows import (
     leader_text,
     partition_row,
 )
+from quorate.scripts.logins.nobody import say_what_is_hidden
 from quorate.scripts.terminal.arguments import (
     LIMIT_DEFAULT,
     AsJson,
@@ -87,6 +88,7 @@ def list_(
     show(found, lines, as_json=as_json)
     if not as_json:
         say_if_more(len(rows), found.matching)
+        say_what_is_hidden(found.shown_to, is_empty=not rows)
 
 
 class NamedPartition(BaseModel):

@@ -30,6 +30,7 @@ from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, 
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, RARE_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_creation import create
 from quorate.scripts.cli.topics.topic_deletions import deletions
+from quorate.scripts.logins.nobody import say_what_is_hidden
 from quorate.scripts.terminal.arguments import (
     LIMIT_DEFAULT,
     AsJson,
@@ -112,6 +113,7 @@ def list_(
             return
         sys.stdout.writelines(f"{line}\n" for line in _table(found.topics, is_filtered=is_filtered, wide=wide))
     say_if_more(len(found.topics), found.matching)
+    say_what_is_hidden(found.shown_to, is_empty=not found.topics)
 
 
 def _table(topics: Sequence[TopicSummary], *, is_filtered: bool, wide: bool) -> list[str]:
@@ -157,6 +159,8 @@ class TopicDescriptions(BaseModel):
     #: Partitions that fit.
     matching: int
     topics: list[TopicDescription]
+    #: The principal that is shown only topics that it may describe; null: all are shown.
+    shown_to: str | None
 
 
 @app.command()
@@ -199,8 +203,10 @@ def describe(
     described = ask(controllers, secret_file, question, path=from_path, at=at)
     show(described, _description(described.topics, wide=wide), as_json=as_json)
     shown = sum(len(topic.partitions) for topic in described.topics)
-    if not as_json and not with_overrides:
-        say_if_more(shown, described.matching)
+    if not as_json:
+        if not with_overrides:
+            say_if_more(shown, described.matching)
+        say_what_is_hidden(described.shown_to, is_empty=not described.topics)
 
 
 async def _check_known(client: ControllerClient, patterns: list[str] | None) -> None:
@@ -223,7 +229,9 @@ def _described(found: TopicsReply, partitions: PartitionsReply) -> TopicDescript
         )
         for topic in found.topics
     ]
-    return TopicDescriptions(state_offset=found.state_offset, matching=partitions.matching, topics=described)
+    return TopicDescriptions(
+        state_offset=found.state_offset, matching=partitions.matching, topics=described, shown_to=found.shown_to
+    )
 
 
 def _description(topics: Iterable[TopicDescription], *, wide: bool) -> Iterator[str]:

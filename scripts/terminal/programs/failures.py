@@ -84,7 +84,7 @@ def failure_of(error: Exception) -> Failure | None:
     if isinstance(error, ApiError):
         return _refusal(error)
     if isinstance(error, QuorateError):
-        return Failure(REFUSED, (str(error),), exit_codes.REFUSED)
+        return Failure(REFUSED, (str(error),), exit_codes.REFUSED, hint=_login_hint(str(error)))
     if isinstance(error, OSError):
         return Failure(errno.errorcode.get(error.errno or 0, REFUSED), (_system_sentence(error),), exit_codes.REFUSED)
     if isinstance(error, _UsageMistake):
@@ -124,7 +124,13 @@ def _refusal(error: ApiError) -> Failure:
     from quorate.controller.api.errors import retriable  # of use to commands that ask controllers only
 
     sentence = f"{shown_name(str(error))} ({error.code.name})"
-    return Failure(error.code.name, (sentence,), exit_codes.REFUSED, retriable(error))
+    return Failure(error.code.name, (sentence,), exit_codes.REFUSED, retriable(error), hint=_login_hint(sentence))
+
+
+def _login_hint(sentence: str) -> str:
+    from quorate.scripts.logins.nobody import HOW_TO_LOG_IN, is_refused_to_nobody
+
+    return HOW_TO_LOG_IN if is_refused_to_nobody(sentence) else ""
 
 
 def _system_sentence(error: OSError) -> str:

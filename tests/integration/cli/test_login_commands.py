@@ -16,6 +16,8 @@ from tests.integration.access.login_stage import login_servers
 from tests.integration.commands import Ended, alone
 
 PASSWORD = "pencil"
+HINT = "nobody is logged in: quorate login USER"
+CREATED = {"name": "orders", "num_partitions": 1, "replication_factor": 1}
 
 
 def private(file: Path, text: str, mode: int = 0o600) -> Path:
@@ -95,3 +97,43 @@ def test_login_is_shown_to_named_addresses_only(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("QUORATE_USER", "ana")
     assert reason_not_to_ask("http://a:1", ["http://a:1"], None) is None
     assert reason_not_to_ask("http://b:1", ["http://a:1"], None) is not None
+
+
+async def test_who_is_not_logged_in_is_told_that_others_may_be_shown_more_and_how_to_log_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with login_servers(tmp_path) as s:
+        status, reply, _ = await s.stage.ask(1, "POST", "/v1/topics", {"topics": [CREATED]})
+        assert status == 200, reply
+        for words in (("topics", "list"), ("topics", "describe"), ("partitions", "list")):
+            ended = await alone(*words, "--controllers", s.urls[0])
+            assert (ended.code, "orders" in ended.out) == (exit_codes.DONE, False), words
+            assert ended.said == f"quorate: only topics that User:ANONYMOUS may describe are shown; {HINT}", words
+        ended = await alone("topics", "describe", "orders", "--controllers", s.urls[0])
+        assert ended.code == exit_codes.REFUSED
+        assert ended.said == f"quorate: there is no topic orders that User:ANONYMOUS may describe; {HINT}"
+        for asked in ("history", "status"):
+            ended = await alone(asked, "--controllers", s.urls[0])
+            assert ended.code != exit_codes.DONE
+            assert HINT in ended.said + " ".join(ended.out.split()), asked
+        # Who is shown something by name is not told each time; who is shown nothing is.
+        ana = {"USER": "ana", "PASSWORD_FILE": str(private(tmp_path / "ana", PASSWORD))}
+        ended = await listed(s.urls[0], monkeypatch, ana)
+        assert ("orders" in ended.out, ended.err) == (True, "")
+        await s.set_user("ben", PASSWORD)
+        ended = await listed(s.urls[0], monkeypatch, ana | {"USER": "ben"})
+        assert ended.said == "quorate: only topics that User:ben may describe are shown"
+
+
+async def test_who_lacks_one_of_two_rights_is_told_of_both(tmp_path: Path) -> None:
+    async with login_servers(tmp_path) as s:
+        for missing in ("DESCRIBE", "CLUSTER_ACTION"):
+            for words in (("history", "--controllers", s.urls[0]), ("image", "diff", s.urls[0], s.urls[1])):
+                ended = await alone(*words)
+                assert ended.code in (exit_codes.REFUSED, exit_codes.USAGE), ended  # 2 of a comparison that is none
+                assert "it takes both DESCRIBE and CLUSTER_ACTION on the cluster to read its log" in ended.said
+            acl = {"resource_type": "CLUSTER", "resource_name": "kafka-cluster", "principal": "User:ANONYMOUS"}
+            wanted = {"creations": [{**acl, "operation": missing, "permission_type": "ALLOW"}]}
+            status, reply, _ = await s.stage.ask(1, "POST", "/v1/acls", wanted)
+            assert status == 200, reply
+        assert (await alone("history", "--controllers", s.urls[0])).code == exit_codes.DONE
