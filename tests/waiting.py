@@ -9,9 +9,11 @@ T = TypeVar("T")
 
 #: Between two looks. Short beside what is waited for (an election, a process start), long beside a look.
 POLL_SECONDS = 0.01
+#: For what must come anyway: on a loaded machine it comes late, and where it comes soon it costs nothing.
+PATIENCE_S = 60.0
 
 
-async def eventually(look: Callable[[], Awaitable[T]], what: str, deadline_s: float = 20.0) -> T:
+async def eventually(look: Callable[[], Awaitable[T]], what: str, deadline_s: float = PATIENCE_S) -> T:
     """Look until the result is true and return it; fail with `what` and the last result after `deadline_s`."""
     end = time.monotonic() + deadline_s
     while not (seen := await look()):
@@ -20,7 +22,7 @@ async def eventually(look: Callable[[], Awaitable[T]], what: str, deadline_s: fl
     return seen
 
 
-def eventually_sync(look: Callable[[], T], what: str, deadline_s: float = 20.0) -> T:
+def eventually_sync(look: Callable[[], T], what: str, deadline_s: float = PATIENCE_S) -> T:
     """`eventually` for tests without a loop, as those that watch other processes."""
     end = time.monotonic() + deadline_s
     while not (seen := look()):

@@ -91,21 +91,23 @@ def describe(
     show(described, columns(list(_facts(described))), as_json=as_json)
 
 
-async def _described(client: ControllerClient, broker_id: int) -> BrokerDescription:
+async def _described(client: ControllerClient, broker_id: int, consistency: str = "committed") -> BrokerDescription:
     return BrokerDescription(
         broker=await client.describe_broker(broker_id),
-        replicas=(await client.list_partitions(limit=1, broker=broker_id)).matching,
-        leaders=(await client.list_partitions(limit=1, leader=broker_id)).matching,
+        replicas=(await client.list_partitions(limit=1, broker=broker_id, consistency=consistency)).matching,
+        leaders=(await client.list_partitions(limit=1, leader=broker_id, consistency=consistency)).matching,
         under_replicated=(
-            await client.list_partitions(limit=1, broker=broker_id, conditions="under-replicated")
+            await client.list_partitions(
+                limit=1, broker=broker_id, conditions="under-replicated", consistency=consistency
+            )
         ).matching,
     )
 
 
 async def _described_if_there(client: ControllerClient, broker_id: int) -> BrokerDescription | None:
-    """None where it is not registered: whoever wants to unregister it is told that."""
+    """None where it is not registered: whoever wants to unregister it is told that. It holds what was acknowledged."""
     is_there = any(broker.id == broker_id for broker in (await client.describe_brokers()).brokers)
-    return await _described(client, broker_id) if is_there else None
+    return await _described(client, broker_id, "linearizable") if is_there else None
 
 
 def _facts(described: BrokerDescription) -> Iterator[tuple[str, str]]:

@@ -211,7 +211,9 @@ class DrillEnvironment:
     async def remove_created(self) -> None:
         """Delete what this drill has created: a cluster that others use is to be as it was."""
         while True:
-            page = await self.cluster.client.list_topics(after=self.prefix, limit=_DELETED_AT_ONCE)
+            page = await self.cluster.client.list_topics(
+                after=self.prefix, limit=_DELETED_AT_ONCE, consistency="linearizable"
+            )
             ours = [topic.topic_id for topic in page.topics if topic.name.startswith(self.prefix)]
             if not ours:
                 break

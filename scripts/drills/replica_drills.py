@@ -117,7 +117,7 @@ async def _places(
         known = (await environment.cluster.client.describe_broker(node.id)).directories
         found = {
             one.partition_index: (one.directories[one.replica_nodes.index(node.id)], tuple(one.isr_nodes))
-            for one in (await environment.cluster.client.describe_topic(topic)).topic.partitions
+            for one in (await environment.cluster.client.describe_topic(topic, is_linearizable=True)).topic.partitions
         }
         return found if all(directory in known for directory, _ in found.values()) else None
 

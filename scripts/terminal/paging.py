@@ -20,10 +20,11 @@ Wanted = Mapping[str, str | int]
 
 async def all_topics(client: ControllerClient, wanted: Wanted, limit: int, after: str = "") -> TopicsReply:
     """The topics that fit, up to ``limit``, as one page; after every change that was acknowledged before."""
-    reply = await client.list_topics(after=after, limit=min(limit, _PAGE_MAX), consistency="linearizable", **wanted)
+    asked = {**wanted, "consistency": "linearizable"}
+    reply = await client.list_topics(after=after, limit=min(limit, _PAGE_MAX), **asked)
     topics, next_after = list(reply.topics), reply.next_after
     while next_after is not None and len(topics) < limit:
-        page = await client.list_topics(after=next_after, limit=min(limit - len(topics), _PAGE_MAX), **wanted)
+        page = await client.list_topics(after=next_after, limit=min(limit - len(topics), _PAGE_MAX), **asked)
         topics += page.topics
         next_after = page.next_after
     return reply.model_copy(update={"topics": topics, "next_after": next_after})
@@ -31,10 +32,11 @@ async def all_topics(client: ControllerClient, wanted: Wanted, limit: int, after
 
 async def all_partitions(client: ControllerClient, wanted: Wanted, limit: int, after: str = "") -> PartitionsReply:
     """The partitions that fit, up to ``limit``, as one page; after every change that was acknowledged before."""
-    reply = await client.list_partitions(after=after, limit=min(limit, _PAGE_MAX), consistency="linearizable", **wanted)
+    asked = {**wanted, "consistency": "linearizable"}
+    reply = await client.list_partitions(after=after, limit=min(limit, _PAGE_MAX), **asked)
     topics, next_after, count = list(reply.topics), reply.next_after, _count(reply)
     while next_after is not None and count < limit:
-        page = await client.list_partitions(after=next_after, limit=min(limit - count, _PAGE_MAX), **wanted)
+        page = await client.list_partitions(after=next_after, limit=min(limit - count, _PAGE_MAX), **asked)
         _join(topics, page.topics)
         count += _count(page)
         next_after = page.next_after

@@ -64,9 +64,10 @@ from tests.log_support import DIRECTORY, checkpoint_bytes
 from tests.unit.controller.manual_quorum import ManualQuorum, RecordingFaults
 
 CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
-CONTROLLER_LIMITS = controller_limits()
 #: What delegation tokens are made with.
 TOKEN_SECRET = b"the members' own"
+#: However long a test takes, none of the brokers that it registers by hand is fenced meanwhile.
+CONFIG = {"default_replication_factor": 1, "session_timeout_ms": 600_000}
 
 
 class Bad(NamedTuple):
@@ -243,9 +244,9 @@ class Member:
         self.log = MetadataLog.open(self.disk, DIRECTORY, log_config())
         ids = count(1000 * node_id)
         self.controller, self.role, operations = compose(
-            controller_config(node_id, CLUSTER_ID, default_replication_factor=1, tokens=token_config(token_secret)),
+            controller_config(node_id, CLUSTER_ID, **CONFIG, tokens=token_config(token_secret)),
             role_settings(idle_noop_interval_ms=0),
-            CONTROLLER_LIMITS,
+            controller_limits(),
             fresh_records(),
             quorum,
             Machine(LoopScheduler(faults), faults, DrawnNumbers(node_id), lambda: next(ids).to_bytes(16, "big")),
@@ -379,8 +380,7 @@ async def stage(
 ) -> AsyncIterator[Stage]:
     """Controllers 1 to ``count_``, each with its ``access``; the active one has completed its activation."""
     by_secret = AccessParts(SharedSecretAuthentication(None if shared_secret is None else lambda: (shared_secret,)))
-    quorum = InstantQuorum()
-    peers: dict[int, Peer] = {}
+    quorum, peers = InstantQuorum(), dict[int, Peer]()
     trusted = tls.as_client() if tls.as_client else True
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trusted)) as session:
         for node_id in range(1, count_ + 1):

@@ -142,7 +142,7 @@ def _brokers(replies: Sequence[BrokerReply], rows: Collection[DescribedPartition
 async def _besides(client: ControllerClient, brokers: Brokers, here: Sequence[Sequence[int]], role: str) -> Counts:
     """Return, for each broker, of how many partitions that are not here it is one of the replicas, or the leader."""
     ids = brokers.ids.tolist()
-    total = [(await client.list_partitions(limit=1, **{role: id_})).matching for id_ in ids]
+    total = [(await client.list_partitions(limit=1, consistency="linearizable", **{role: id_})).matching for id_ in ids]
     counts = dict.fromkeys(ids, 0)
     for row in here:
         for id_ in row:

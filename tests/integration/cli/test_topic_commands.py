@@ -77,6 +77,19 @@ async def test_pages_are_followed(user: Terminal) -> None:
     assert (page["matching"], page["next_after"]) == (2503, "wide-1196")
 
 
+async def test_pages_behind_the_first_hold_what_was_acknowledged_too(
+    user: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller that is asked does not hear of what is committed."""
+    monkeypatch.setattr(user.stage.members[2].controller, "on_commit", lambda batches: None)
+    await user.run("topics", "create", *(f"many-{number:04d}" for number in range(1100)))
+    listed = await user.run("topics", "list", "many-*")
+    assert [line[0] for line in listed.cells[1:]] == [f"many-{number:04d}" for number in range(1100)]
+    await user.run("topics", "create", "wide", "--partitions", "1200")
+    shown = await user.run("partitions", "list", "wide")
+    assert [line[1] for line in shown.cells[1:]] == [str(number) for number in range(1200)]
+
+
 async def test_topics_grow_and_are_deleted(user: Terminal) -> None:
     grown = await user.run("topics", "add-partitions", "orders", "--partitions", "3", "--dry-run")
     assert grown.out == "Topic orders can have 3 partitions.\n"

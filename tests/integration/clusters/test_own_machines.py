@@ -52,7 +52,7 @@ async def test_three_machines_are_formatted_and_one_that_loses_its_directory_joi
 
         await loses_its_directory(cluster, 2)
 
-        assert await cluster.client.describe_topic("kept")
+        assert await cluster.client.describe_topic("kept", is_linearizable=True)
 
 
 async def rejoin(home: Path, urls: dict[int, str], cluster_id: str, *options: str) -> tuple[Ended, int]:

@@ -21,11 +21,10 @@ from quorate.scripts.cluster.making import Ports, controller_directory, make_twi
 from quorate.scripts.cluster.plan import PlannedBrokers
 from quorate.scripts.cluster.ports import free_ports
 from tests.integration.commands import command
+from tests.integration.running_cluster import PATIENT
 from tests.waiting import eventually
 
 NEW = 15
-#: Elections are not what is looked at: on a loaded machine a leader that decides on two thousand moves may seem dead.
-PATIENT = {"QUORUM__ELECTION_TIMEOUT_MIN_MS": "5000", "QUORUM__ELECTION_TIMEOUT_MAX_MS": "10000"}
 READY_S = 90
 END_S = 30
 
