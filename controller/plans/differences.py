@@ -37,7 +37,8 @@ def _of_one(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) ->
     else:
         for key in _changed(old, new):
             is_either = old.get(key) is not None and new.get(key) is not None
-            yield f"{about}: {key} is {shown(new.get(key))}, {'not' if is_either else 'and was'} {shown(old.get(key))}"
+            now, then = _told_apart(new.get(key), old.get(key))
+            yield f"{about}: {key} is {now}, {'not' if is_either else 'and was'} {then}"
 
 
 def _of_topic(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) -> Iterator[str]:
@@ -50,11 +51,22 @@ def _of_topic(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) 
     elif old.get("id") != new.get("id"):
         yield f"{named} is another one of that name: its id is {new.get('id')}, not {old.get('id')}"
     elif old.get("partitions") != new.get("partitions"):
-        yield f"{named} has {new.get('partitions')} partitions, not {old.get('partitions')}"
+        now, then = _told_apart(new.get("partitions"), old.get("partitions"))
+        yield f"{named} has {now} partitions, not {then}"
 
 
 def _changed(old: dict[str, FactValue], new: dict[str, FactValue]) -> list[str]:
     return [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+
+
+def _told_apart(new: FactValue, old: FactValue) -> tuple[str, str]:
+    """Two values that are not the same, as people read them; with quotes where a text reads like the other value."""
+    now, then = shown(new), shown(old)
+    return (now, then) if now != then else (_quoted(new), _quoted(old))
+
+
+def _quoted(value: FactValue) -> str:
+    return repr(value) if isinstance(value, str) else shown(value)
 
 
 def shown(value: FactValue) -> str:

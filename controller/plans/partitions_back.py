@@ -35,11 +35,15 @@ def partitions_back(states: RequestStates, found: FoundWays) -> None:
         found.changes.append(PlannedChange(alter_partition_reassignments=request))
     found.lost += (f"topic {name} keeps its partitions: none can be taken away" for name in sorted(grown))
     if led:
-        found.lost.append(f"leaders of {led} partitions: they are elected, and not set")
+        found.lost.append(f"leaders of {_partitions(led)}: they are elected, and not set")
     if unclean:
-        found.lost.append(f"the records that the leaders of {unclean} partitions lacked")
+        found.lost.append(f"the records that the leaders of {_partitions(unclean)} lacked")
     for broker_id in sorted(states.before.cluster.brokers.keys() - states.after.cluster.brokers.keys()):
         found.lost.append(f"the registration of broker {broker_id}: it registers itself when it is started")
+
+
+def _partitions(count: int) -> str:
+    return f"{count:,} partition{'' if count == 1 else 's'}"
 
 
 def _changed(states: RequestStates) -> list[tuple[str, int, Partition | None, Partition]]:

@@ -122,7 +122,7 @@ def add_apply(app: typer.Typer) -> None:
     import_lean_client()
     from quorate.scripts.cli.plans import apply
 
-    app.command("apply")(apply.apply)
+    app.command("apply")(command_of(apply.apply))
 
 
 def add_undo(app: typer.Typer) -> None:
@@ -130,7 +130,7 @@ def add_undo(app: typer.Typer) -> None:
     import_lean_client()
     from quorate.scripts.cli.plans import undo
 
-    app.command("undo")(undo.undo)
+    app.command("undo")(command_of(undo.undo))
 
 
 def add_can_stop(app: typer.Typer) -> None:

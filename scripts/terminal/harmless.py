@@ -21,6 +21,8 @@ _HARMFUL: Final = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]"
 )
 
+_LINE_CHARS_MAX: Final = 500
+
 
 def shown(text: str) -> str:
     """A text of several lines or cells, harmless."""
@@ -30,6 +32,12 @@ def shown(text: str) -> str:
 def shown_name(text: str) -> str:
     """The same for what belongs into one line, and one cell of it."""
     return shown(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
+
+
+def shown_line(text: str) -> str:
+    """The same for a line of a length that nobody has bounded, as out of a file: of a long one the beginning."""
+    more = f"... ({len(text):,} characters)" if len(text) > _LINE_CHARS_MAX else ""
+    return shown_name(text[:_LINE_CHARS_MAX]) + more
 
 
 def _number(found: re.Match[str]) -> str:

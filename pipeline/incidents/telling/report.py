@@ -10,7 +10,7 @@ from typing import Any
 
 from quorate.pipeline.incidents.telling.severity import SEVERITIES, by_severity, severity
 from quorate.snapshots.incidents.findings import IncidentFindings, at_or_none
-from quorate.snapshots.incidents.telling.incident import Incident, counted, lasting
+from quorate.snapshots.incidents.telling.incident import Incident, counted, in_words, lasting
 
 
 def report(
@@ -74,11 +74,11 @@ def _totals(found: IncidentFindings, cluster_id: str, end: datetime) -> list[str
         ("with too few in the ISR for acks=all", found.under_min_isr),
     ):
         mine = [row for row in rows if row["cluster_id"] == cluster_id]
-        lasted = timedelta(milliseconds=sum(row["total_ms"] for row in mine))
+        lasted = in_words(sum(row["total_ms"] for row in mine))
         still = sum(row["partitions"] for row in mine if row["ended_by"] == "open")
         runs = counted(sum(row["partitions"] for row in mine), "time")
         until = "together until the history's end" if still else "together"
-        lines.append(f"Partitions {name}: {runs}, {lasting(lasted)} {until}, {still:,} of them still.")
+        lines.append(f"Partitions {name}: {runs}, {lasted} {until}, {still:,} of them still.")
     for one in found.incarnations:
         if one.cluster_id == cluster_id:
             up = at_or_none(one.unfenced_us)

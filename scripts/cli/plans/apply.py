@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from pydantic import BaseModel, ConfigDict
@@ -19,17 +20,19 @@ from quorate.scripts.cli.moves.waves import reassignment_request
 from quorate.scripts.cli.plans.plan_files import read_plan
 from quorate.scripts.cli.plans.plan_ids import run_id, step_id
 from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of, send_step, standing, standings
-from quorate.scripts.cli.plans.wording import plan_lines
+from quorate.scripts.cli.plans.wording import SHOWN_MAX, more_line, plan_lines
 from quorate.scripts.cli.topics.json_files import PlannedPartition, ReassignmentFile
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.bulk import exit_by, report
+from quorate.scripts.terminal.bulk import ItemOutcome, exit_by
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.harmless import shown_name
-from quorate.scripts.terminal.output import counted
+from quorate.scripts.terminal.harmless import shown_line
+from quorate.scripts.terminal.output import counted, reader_may_leave
 from quorate.scripts.terminal.programs.documents import as_document
 from quorate.scripts.terminal.programs.failures import Failed
+
+_ALL_BY: Final = "--all shows all"
 
 
 class IfInterrupted(StrEnum):
@@ -37,6 +40,21 @@ class IfInterrupted(StrEnum):
 
     LEAVE = "leave"
     CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyOptions:
+    """The options of commands that make the changes of a plan."""
+
+    wait: Annotated[bool, typer.Option("--wait", help="Until all moves are done, the last ones too.")] = False
+    if_interrupted: Annotated[
+        IfInterrupted, typer.Option("--if-interrupted", help="What Ctrl-C does to moves on their way.")
+    ] = IfInterrupted.LEAVE
+    show_all: Annotated[bool, typer.Option("--all", help="Show all changes, not only the first.")] = False
+    yes: Yes = False
+    as_json: AsJson = False
+    controllers: Controllers = None
+    secret_file: SecretFile = None
 
 
 class AppliedStep(BaseModel):
@@ -69,14 +87,7 @@ def apply(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A plan, written by --plan; - is standard input.", show_default=False)
     ],
-    wait: Annotated[bool, typer.Option("--wait", help="Until all moves are done, the last ones too.")] = False,
-    if_interrupted: Annotated[
-        IfInterrupted, typer.Option("--if-interrupted", help="What Ctrl-C does to moves on their way.")
-    ] = IfInterrupted.LEAVE,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    controllers: Controllers = None,
-    secret_file: SecretFile = None,
+    options: ApplyOptions,
 ) -> None:
     """Make the changes of a plan, if nothing that they go by has changed.
 
@@ -87,13 +98,17 @@ def apply(
     Example: quorate topics delete 'test-*' --plan cleanup.json && quorate apply cleanup.json
     """
     plan = read_plan(file)
-    found = ask(controllers, secret_file, lambda client: standings(client, plan))
+    found = ask(options.controllers, options.secret_file, lambda client: standings(client, plan))
     refuse_changed(found)
-    sys.stderr.writelines(f"{shown_name(line)}\n" for line in plan_lines(plan))
+    say_plan(plan, options)
     if any(one.kind == "ready" for one in found):
-        confirm(f"make {counted(len(plan.steps), 'change')}", yes=yes)
-    run = PlanRun(plan, found, controllers, secret_file, run_id(plan), as_json=as_json)
-    run.to_its_end(wait=wait, if_interrupted=if_interrupted)
+        confirm(f"make {counted(len(plan.steps), 'change')}", yes=options.yes)
+    PlanRun(plan, found, options).to_its_end()
+
+
+def say_plan(plan: ChangePlan, options: ApplyOptions) -> None:
+    """Show a plan before anybody is asked about it."""
+    sys.stderr.writelines(f"{line}\n" for line in plan_lines(plan, None if options.show_all else _ALL_BY))
 
 
 def refuse_changed(found: list[StepStanding], was_done: int = 0) -> None:
@@ -107,36 +122,30 @@ def refuse_changed(found: list[StepStanding], was_done: int = 0) -> None:
         done = (
             f"{counted(was_done, 'step')} of it had been done, and nothing more was" if was_done else "nothing was done"
         )
-        raise Failed(*map(shown_name, changes), f"that has changed since the plan was made; {done}")
+        named = [shown_line(change) for change in changes[:SHOWN_MAX]]
+        if len(changes) > SHOWN_MAX:
+            named.append(f"... and {counted(len(changes) - SHOWN_MAX, 'more change')}")
+        raise Failed(*named, f"that has changed since the plan was made; {done}")
 
 
 class PlanRun:
     """A plan on its way, step by step."""
 
-    def __init__(
-        self,
-        plan: ChangePlan,
-        found: list[StepStanding],
-        controllers: str | None,
-        secret_file: Path | None,
-        request_id: str,
-        *,
-        as_json: bool,
-    ) -> None:
-        """``found``: how its steps stand; none has changed. ``request_id``: see ``run_id``."""
+    def __init__(self, plan: ChangePlan, found: list[StepStanding], options: ApplyOptions) -> None:
+        """``found``: how its steps stand; none has changed."""
         self._plan = plan
         self._found = found
-        self._whom = controllers, secret_file
-        self._request_id = request_id
-        self._as_json = as_json
+        self._options = options
+        self._whom = options.controllers, options.secret_file
+        self._request_id = run_id(plan)
+        #: Outcomes that are still shown.
+        self._lines_left = sys.maxsize if options.show_all else SHOWN_MAX
         self._applied: list[AppliedStep] = []
         #: Moves that were asked for, or may have been; without those that were seen to be done.
         self._on_their_way: list[PlannedPartition] = []
 
-    def to_its_end(self, *, wait: bool, if_interrupted: IfInterrupted) -> None:
+    def to_its_end(self) -> None:
         """Make all changes, in their order. Ends the command where one is refused.
-
-        ``wait``: also for the moves of the last step.
 
         Raises:
             Failed: one was, or a move did not arrive. As ``ask``.
@@ -148,15 +157,15 @@ class PlanRun:
                 if moves is not None:
                     self._on_their_way += moves.partitions
                 self._make(number, step, stands)
-                if moves is not None and (wait or (step.waits and number < last)):
+                if moves is not None and (self._options.wait or (step.waits and number < last)):
                     self._wait(moves)
         except KeyboardInterrupt:
             if self._on_their_way:
-                self._end_waiting(if_interrupted)
+                self._end_waiting()
             raise
         finally:
             # Also when an outcome is unknown: what was reached is needed most then.
-            if self._as_json:
+            if self._options.as_json:
                 plan = self._plan
                 steps = AppliedSteps(cluster_id=plan.cluster_id, undoes=plan.undoes, steps=self._applied)
                 sys.stdout.write(as_document(steps) + "\n")
@@ -180,11 +189,21 @@ class PlanRun:
         outcomes = outcomes_of(step, reply)
         is_done = all(outcome.is_done for outcome in outcomes)
         self._know(outcome="done" if is_done else "refused", reply=reply.model_dump(mode="json"))
-        if self._as_json:
+        if self._options.as_json:
             exit_by(outcomes)
         else:
-            report(reply, outcomes, as_json=False)
+            self._show(outcomes)
+            exit_by(outcomes)
             sys.stderr.write(f"quorate: this was request {request_id}: quorate undo {request_id}\n")
+
+    def _show(self, outcomes: list[ItemOutcome]) -> None:
+        done = [outcome.done for outcome in outcomes if outcome.is_done]
+        more = len(done) - self._lines_left
+        with reader_may_leave():
+            sys.stdout.writelines(f"{shown_line(line)}\n" for line in done[: self._lines_left])
+            if more > 0:
+                sys.stdout.write(f"{more_line(more, _ALL_BY)}\n")
+        self._lines_left = max(0, self._lines_left - len(done))
 
     def _note(self, step: PlanStep, request_id: str | None, outcome: Literal["earlier", "unknown"]) -> None:
         noted = AppliedStep(request_id=request_id, operation=step.operation, outcome=outcome, reply=None, moved=None)
@@ -203,8 +222,8 @@ class PlanRun:
         done = {(one.topic, one.partition) for one in moves.partitions}
         self._on_their_way = [one for one in self._on_their_way if (one.topic, one.partition) not in done]
 
-    def _end_waiting(self, if_interrupted: IfInterrupted) -> None:
-        if if_interrupted is IfInterrupted.LEAVE:
+    def _end_waiting(self) -> None:
+        if self._options.if_interrupted is IfInterrupted.LEAVE:
             sys.stderr.write("quorate: the moves go on; the same `quorate apply` goes on with the plan, too\n")
             return
         count = ask(*self._whom, lambda client: _cancel_open(client, self._on_their_way))

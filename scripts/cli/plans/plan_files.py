@@ -112,7 +112,7 @@ def save_plan(file: Path, plan: ChangePlan) -> None:
     finally:
         beside.unlink(missing_ok=True)
     with reader_may_leave():
-        sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan))
+        sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan, "the file has all"))
         sys.stdout.write(f"Nothing was changed. The plan is in {file}: quorate apply {shlex.quote(str(file))}\n")
 
 

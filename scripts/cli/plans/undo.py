@@ -10,21 +10,19 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from quorate.controller.api.answers.plan_models import ChangePlan, PlannedChange
+from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.plans.way_back import WayBack, plan_back, way_back
 from quorate.controller.plans.way_back_parts import RequestStates
 from quorate.controller.plans.written_requests import WrittenRequest, written_requests
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cli.logs.history_places import places
-from quorate.scripts.cli.plans.apply import IfInterrupted, PlanRun, refuse_changed
+from quorate.scripts.cli.plans.apply import ApplyOptions, PlanRun, refuse_changed, say_plan
 from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
-from quorate.scripts.cli.plans.plan_ids import last_standing, run_id, without_number
+from quorate.scripts.cli.plans.plan_ids import last_standing, without_number
 from quorate.scripts.cli.plans.steps import standings
-from quorate.scripts.cli.plans.wording import plan_lines
-from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm
+from quorate.scripts.terminal.arguments import PlanTo, confirm
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time
 from quorate.scripts.terminal.programs.failures import Failed
@@ -32,6 +30,9 @@ from quorate.snapshots.image.image import MetadataImage
 
 #: Events that whoever runs a cluster asks for: what brokers ask for by themselves is not to be taken back.
 _ASKED_FOR: Final = frozenset(PlannedChange.model_fields) | {"elect_unclean_leaders"}
+
+#: Changes before one that cannot be taken back, of which one is named.
+_LOOKED_AT: Final = 20
 
 
 class NothingToUndo(QuorateError):
@@ -42,6 +43,8 @@ class _Past(NamedTuple):
     requests: list[WrittenRequest]
     now: MetadataImage
     cluster_id: str
+    #: With --last the other requests that are near, in the order of the log.
+    others: list[WrittenRequest]
 
 
 def undo(
@@ -56,14 +59,8 @@ def undo(
         bool, typer.Option("--rest", help="Also where some of it has changed since: take back the rest.")
     ] = False,
     plan: PlanTo = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until all moves are done.")] = False,
-    if_interrupted: Annotated[
-        IfInterrupted, typer.Option("--if-interrupted", help="What Ctrl-C does to moves on their way.")
-    ] = IfInterrupted.LEAVE,
-    yes: Yes = False,
-    as_json: AsJson = False,
-    controllers: Controllers = None,
-    secret_file: SecretFile = None,
+    *,
+    options: ApplyOptions,
 ) -> None:
     """Take back what a request changed: it is found in the log, and the way back shown and asked about.
 
@@ -77,34 +74,22 @@ def undo(
         raise typer.BadParameter("say which request: its id, or --last")
     if plan is not None:
         refuse_existing(plan)
-    past = _find(request_id, controllers, secret_file)
+    past = _find(request_id, options.controllers, options.secret_file)
     _say_what_it_was(past.requests)
     back = way_back([RequestStates(one.before, one.after, past.now) for one in past.requests])
+    if last and not back.changes and not back.since:
+        raise Failed(*map(shown_name, _sentences(back)), f"nothing of it can be taken back{_instead(past)}")
     _say_what_is_not_so(back, rest=rest)
     undoes = request_id or _own_id(past.requests[-1].line)
     made = plan_back(back, past.now, past.cluster_id, undoes, int(time.time() * 1000))
     if plan is not None:
         save_plan(plan, made)
         return
-    _go(made, controllers, secret_file, wait=wait, if_interrupted=if_interrupted, yes=yes, as_json=as_json)
-
-
-def _go(
-    plan: ChangePlan,
-    controllers: str | None,
-    secret_file: Path | None,
-    *,
-    wait: bool,
-    if_interrupted: IfInterrupted,
-    yes: bool,
-    as_json: bool,
-) -> None:
-    sys.stderr.writelines(f"{shown_name(line)}\n" for line in plan_lines(plan))
-    confirm("take it back", yes=yes)
-    found = ask(controllers, secret_file, lambda client: standings(client, plan))
+    say_plan(made, options)
+    confirm("take it back", yes=options.yes)
+    found = ask(options.controllers, options.secret_file, lambda client: standings(client, made))
     refuse_changed(found)
-    run = PlanRun(plan, found, controllers, secret_file, run_id(plan), as_json=as_json)
-    run.to_its_end(wait=wait, if_interrupted=if_interrupted)
+    PlanRun(made, found, options).to_its_end()
 
 
 def _own_id(line: AuditLine) -> str:
@@ -125,7 +110,8 @@ def _find(request_id: str | None, controllers: str | None, secret_file: Path | N
             found, now = [*older, *found], end if now is None else now
             chosen = _last_standing(found) if request_id is None else _named(found, request_id)
             if chosen:
-                return _Past(chosen, now, log.cluster_id)
+                others = [one for one in found if one is not chosen[0]] if request_id is None else []
+                return _Past(chosen, now, log.cluster_id, others)
         silent = [source.node_id for source in audit.sources if source.silence]
     if request_id is None:
         raise NothingToUndo("the log tells of no change that can be taken back")
@@ -137,6 +123,20 @@ def _last_standing(found: list[WrittenRequest]) -> list[WrittenRequest]:
     """The last request that was not taken back."""
     place = last_standing([_own_id(one.line) for one in found])
     return [] if place is None else [found[place]]
+
+
+def _instead(past: _Past) -> str:
+    """The last change before it that can be taken back, to be put behind a sentence."""
+    others = past.others
+    for _ in range(_LOOKED_AT):
+        found = _last_standing(others)
+        if not found:
+            break
+        (one,) = found
+        if way_back([RequestStates(one.before, one.after, past.now)]).changes:
+            return f"; the change before it that can be: quorate undo {_own_id(one.line)}"
+        others = [other for other in others if other is not one]
+    return "; quorate history names the changes before it: quorate undo REQUEST-ID"
 
 
 def _named(found: list[WrittenRequest], request_id: str) -> list[WrittenRequest]:

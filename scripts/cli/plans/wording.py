@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -24,25 +25,37 @@ from quorate.controller.protocol.labels import AlterLabelsRequest
 from quorate.controller.protocol.quotas import AlterClientQuotasRequest
 from quorate.controller.protocol.scram import AlterUserScramCredentialsRequest
 from quorate.metadata_log.ids import uuid_text
+from quorate.scripts.terminal.harmless import shown_line
 from quorate.scripts.terminal.output import counted, format_time
 
-#: Of a step so many lines are shown: a plan may move ten thousand partitions.
-_SHOWN_MAX: Final = 100
+#: So many changes are shown where not all are wanted: a plan may move ten thousand partitions.
+SHOWN_MAX: Final = 10
 _Facts = Mapping[str, Mapping[str, FactValue]]
 
 
-def plan_lines(plan: ChangePlan) -> Iterator[str]:
-    """A whole plan: what it was made on, and what it would do, step by step."""
+def plan_lines(plan: ChangePlan, all_by: str | None) -> Iterator[str]:
+    """A whole plan: what it was made on, and what it would do, step by step.
+
+    ``all_by``: where the changes are that are more than the first; None: all are shown.
+    """
     what = f"takes {plan.undoes} back" if plan.undoes is not None else f"by quorate {plan.made_by}"
     yield f"Plan of {format_time(plan.made_ms)} {what}, on the state at offset {plan.state_offset}:"
+    left, more = sys.maxsize if all_by is None else SHOWN_MAX, 0
     for number, step in enumerate(plan.steps, 1):
-        if len(plan.steps) > 1:
-            yield f"{number}. {counted(len(step_lines(step)), 'change')}" + (", then waits" if step.waits else "")
         lines = step_lines(step)
-        yield from (f"  {line}" for line in lines[:_SHOWN_MAX])
-        if len(lines) > _SHOWN_MAX:
-            yield f"  and {len(lines) - _SHOWN_MAX} more, which the file names"
+        if left and len(plan.steps) > 1:
+            yield f"{number}. {counted(len(lines), 'change')}" + (", then waits" if step.waits else "")
+        yield from (f"  {shown_line(line)}" for line in lines[:left])
+        more += max(0, len(lines) - left)
+        left = max(0, left - len(lines))
+    if more:
+        yield f"  {more_line(more, all_by)}"
     yield from _waiting(plan)
+
+
+def more_line(count: int, all_by: str | None) -> str:
+    """The line in the place of the changes that are not shown."""
+    return f"... and {count:,} more ({all_by})"
 
 
 def _waiting(plan: ChangePlan) -> Iterator[str]:
@@ -87,7 +100,8 @@ def _growth(request: CreatePartitionsRequest, facts: _Facts) -> Iterator[str]:
 def _deletion(request: DeleteTopicsRequest, facts: _Facts) -> Iterator[str]:
     for topic_id in request.topic_ids:
         fact = _values(facts, f"topic id {uuid_text(topic_id)}")
-        yield f"delete topic {fact.get('name')} with its {fact.get('partitions')} partitions, for good"
+        count = fact.get("partitions")
+        yield f"delete topic {fact.get('name')} with its {count} partition{'' if count == 1 else 's'}, for good"
 
 
 def _moves(request: AlterPartitionReassignmentsRequest, facts: _Facts) -> Iterator[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
+
+#: For a duration: its end is earlier than its begin.
+_SET_BACK: Final = "a time that nobody knows (the clock was set back)"
 
 
 @dataclass(slots=True)
@@ -30,17 +33,27 @@ class Incident:
 
 
 def lasting(time: timedelta) -> str:
-    """A duration for people."""
-    seconds = time.total_seconds()
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes = seconds / 60
-    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    """A duration for people; no length where the clock was set back meanwhile."""
+    return _in_words(time.total_seconds())
 
 
 def in_words(milliseconds: int) -> str:
-    """A duration in milliseconds for people."""
-    return lasting(timedelta(milliseconds=milliseconds))
+    """The same of milliseconds, of which many partitions together may have more than a ``timedelta`` holds."""
+    return _in_words(milliseconds / 1000)
+
+
+def at_most(milliseconds: int) -> str:
+    """A longest duration for people."""
+    return in_words(milliseconds) if milliseconds < 0 else f"at most {in_words(milliseconds)}"
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 0:
+        return _SET_BACK
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:,.1f} h"
 
 
 def counted(number: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from quorate.snapshots.incidents.brokers import BrokerEvent, Outage
 from quorate.snapshots.incidents.failovers import Failover
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at, at_or_none
 from quorate.snapshots.incidents.mass import mass_events
-from quorate.snapshots.incidents.telling.incident import Incident, counted, in_words, lasting, or_unknown
+from quorate.snapshots.incidents.telling.incident import Incident, at_most, counted, in_words, lasting, or_unknown
 from quorate.snapshots.incidents.thresholds import Thresholds
 
 #: Mass events that are no incident by themselves, or are told with the broker's outage that they belong to.
@@ -208,8 +208,8 @@ def _failover(change: Failover) -> Incident:
 
 def _run(row: Row, kind: str, what: str) -> Incident:
     is_open = row["ended_by"] == "open"
-    longest = in_words(row["longest_ms"])
-    ended = f"it lasts, since {longest} at the history's end" if is_open else f"at most {longest} each"
+    longest = row["longest_ms"]
+    ended = f"it lasts, since {in_words(longest)} at the history's end" if is_open else f"{at_most(longest)} each"
     text = f"{counted(row['partitions'], 'partition')} {what} ({row['first_partition']}...), {ended}: {because(row)}"
     if not is_open:
         text += f"; ended by {row['ended_by'].replace('_', ' ')}"

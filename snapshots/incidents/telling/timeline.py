@@ -11,7 +11,7 @@ from quorate.snapshots.incidents.brokers import BrokerEvent
 from quorate.snapshots.incidents.failovers import Failover
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
 from quorate.snapshots.incidents.serial.search import SerialFindings
-from quorate.snapshots.incidents.telling.incident import counted, in_words, lasting, or_unknown
+from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
 from quorate.snapshots.incidents.telling.story import because, incidents
 from quorate.snapshots.incidents.thresholds import Thresholds
 
@@ -107,8 +107,8 @@ def _of_runs(rows: Sequence[Row], kind: str, begun: str, ended: str) -> Iterator
         )
     for row in rows:
         if row["ended_by"] != kinds.OPEN:
-            partitions, longest = counted(row["partitions"], "partition"), in_words(row["longest_ms"])
-            text = f"{ended.format(partitions)}, after at most {longest}: {row['ended_by'].replace('_', ' ')}"
+            partitions, longest = counted(row["partitions"], "partition"), at_most(row["longest_ms"])
+            text = f"{ended.format(partitions)}, after {longest}: {row['ended_by'].replace('_', ' ')}"
             end = (row["to_offset"], row["to_time"], f"{kind}_ends", _brokers(row), row["partitions"])
             yield TimelineEvent(*end, row["longest_ms"], text)
 

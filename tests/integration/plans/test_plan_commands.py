@@ -278,6 +278,20 @@ async def test_files_that_are_no_plans_are_refused_with_the_rule(user: Terminal,
     assert await topic(user, "orders")
 
 
+async def test_outcomes_of_many_changes_are_counted_behind_the_first(user: Terminal, tmp_path: Path) -> None:
+    names = [f"many-{number:02}" for number in range(12)]
+    topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in names]
+    for option in ((), ("--all",)):
+        status, _, _ = await user.stage.ask(1, "POST", "/v1/topics", {"topics": topics})
+        assert status == 200
+        file = tmp_path / f"plan{len(option)}.json"
+        await planned(user, file, "topics", "delete", "many-*")
+        applied = await user.run("apply", str(file), "--yes", *option)
+        done = [f"Done: delete topic {name} with its 1 partition, for good." for name in names]
+        shown = done if option else [*done[:10], "... and 2 more (--all shows all)"]
+        assert (applied.code, applied.out.splitlines()) == (exit_codes.DONE, shown)
+
+
 async def catch_up(user: Terminal, number: int) -> None:
     """The leader of a partition of orders says that all its replicas are in sync."""
     reply = await topic(user, "orders")
