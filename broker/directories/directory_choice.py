@@ -19,7 +19,7 @@ from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table.cluster import BrokerRegistration
 from quorate.snapshots.table.directories import MIGRATING_CODE, UNASSIGNED_CODE
-from quorate.snapshots.table.pages import PAGE_SHIFT, Page
+from quorate.snapshots.table.pages import PAGE_SHIFT, Page, other_pages
 
 #: A replica: its topic and the number of its partition.
 Replica = tuple[Uuid, int]
@@ -29,7 +29,6 @@ Replica = tuple[Uuid, int]
 class _Unplaced:
     """Replicas of some brokers in one page that lie in no directory."""
 
-    page: Page
     #: int64[n]: rows within the page.
     rows: Ints
     #: int32[n]: their brokers.
@@ -44,6 +43,8 @@ class UnplacedReplicas:
         self._registered: dict[int, BrokerRegistration] = {}
         self._begun_anew: frozenset[int] = frozenset()
         self._online: Online = online_places(EMPTY_IMAGE, ())
+        #: Those that were looked at, and what was found in those of them that have any.
+        self._seen: tuple[Page, ...] = ()
         self._pages: dict[int, _Unplaced] = {}
 
     def update(self, image: MetadataImage, brokers: Collection[int], begun_anew: frozenset[int]) -> None:
@@ -57,17 +58,18 @@ class UnplacedReplicas:
         registered = {id_: broker for id_, broker in known.items() if broker is not None and broker.directories}
         online = online_places(image, sorted(begun_anew & registered.keys()))
         if (registered.keys(), begun_anew, online) != (self._registered.keys(), self._begun_anew, self._online):
-            self._pages = {}
+            self._seen, self._pages = (), {}
         self._image, self._registered = image, registered
         self._begun_anew, self._online = begun_anew, online
-        pages = image.partitions.pages
-        for number, page in enumerate(pages):
-            unplaced = self._pages.get(number)
-            if unplaced is None or not _is_alike(unplaced.page, page):
-                self._pages[number] = self._look(page)
-            else:
-                unplaced.page = page  # the one before is not kept alive
-        for number in range(len(pages), len(self._pages)):
+        seen, self._seen = self._seen, image.partitions.pages
+        for number in other_pages(seen, self._seen):
+            if number < len(seen) and _is_alike(seen[number], self._seen[number]):
+                continue
+            unplaced = self._look(self._seen[number])
+            self._pages[number] = unplaced
+            if not len(unplaced.rows):
+                del self._pages[number]
+        for number in [number for number in self._pages if number >= len(self._seen)]:
             del self._pages[number]
 
     def of(self, broker_id: int) -> list[Replica]:
@@ -76,8 +78,7 @@ class UnplacedReplicas:
         table = self._image.partitions
         rows = [
             (number << PAGE_SHIFT) + row
-            for number, unplaced in self._pages.items()
-            if len(unplaced.rows)
+            for number, unplaced in sorted(self._pages.items())
             for row in unplaced.rows[unplaced.brokers == broker_id].tolist()
         ]
         return [(table.topic_id(row), table.partition_id(row)) for row in rows]
@@ -88,7 +89,7 @@ class UnplacedReplicas:
         brokers, codes = page.slots[slots, rows], page.directories[slots, rows]
         is_unplaced = np.isin(codes, (MIGRATING_CODE, UNASSIGNED_CODE))
         is_unplaced |= np.isin(brokers, list(self._begun_anew)) & ~self._online.has(brokers, codes)
-        return _Unplaced(page, rows[is_unplaced], brokers[is_unplaced])
+        return _Unplaced(rows[is_unplaced], brokers[is_unplaced])
 
 
 def choose_directories(
@@ -123,4 +124,4 @@ def _held(image: MetadataImage, broker_id: int, directories: Collection[Uuid]) -
 
 def _is_alike(old: Page, new: Page) -> bool:
     names = ("topic_ids", "partition_ids", "slots", "directories", "replica_counts")
-    return old is new or all(getattr(old, name) is getattr(new, name) for name in names)
+    return all(getattr(old, name) is getattr(new, name) for name in names)

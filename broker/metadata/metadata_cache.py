@@ -13,7 +13,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Topic
 from quorate.snapshots.table.cluster import BrokerRegistration
 from quorate.snapshots.table.page_access import has_leader
-from quorate.snapshots.table.pages import Page
+from quorate.snapshots.table.pages import Page, other_pages
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.views.derived_states import offline_replicas, replica_states
 from quorate.snapshots.views.state_names import ReplicaState
@@ -93,11 +93,9 @@ class MetadataCache(MetadataPublisher):
         before, pages = self._counted_pages, self.image.partitions.pages
         self._counted_pages = pages
         del self._offline[len(pages) :]
-        for number, page in enumerate(pages):
-            if number >= len(before):
-                self._offline.append(_without_leader(page))
-            elif page is not before[number]:
-                self._offline[number] = _without_leader(page)
+        self._offline += [0] * (len(pages) - len(self._offline))
+        for number in other_pages(before, pages):
+            self._offline[number] = _without_leader(pages[number])
 
     def _view(self, partition_id: int, state: Partition) -> ClientPartition:
         leader = self.broker(state.leader) if state.leader != NO_LEADER else None

@@ -20,7 +20,7 @@ from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, i
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows, no_rows
 from quorate.broker.replicas.stand_in import Pace
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, other_pages
 
 NEVER: Final = np.inf
 #: Of a broker that cannot be followed.
@@ -96,12 +96,13 @@ class _Followed:
     #: Replicas that do not hold what their leader has.
     lacking: int = 0
 
-    def look(self) -> None:
-        """Find out what there is to do."""
+    def look(self) -> bool:
+        """Find out what there is to do, and return whether there is anything."""
         copying, new = (int(np.count_nonzero(self.states == state)) for state in (_COPYING, _NEW))
         self.lacking = copying + new
         self.is_copying = copying > 0
         self.has_unsaid = new > 0 or bool((self.states == _ARRIVED).any())
+        return self.is_copying or self.has_unsaid
 
     def row_counts(self) -> Counter[int]:
         """Rows over each link."""
@@ -129,13 +130,15 @@ class FollowedPages:
         #: Of the update that is under way.
         self._dropped_links: set[int] = set()
         self._pages: dict[int, _Followed] = {}
+        #: Those of them that copy or have something to say: of a large image few, and all that every turn looks at.
+        self._busy: dict[int, _Followed] = {}
         #: Of all pages, by link.
         self._row_counts: Counter[int] = Counter()
 
     @property
     def copying_count(self) -> int:
         """Replicas that do not hold what their leader has."""
-        return sum(followed.lacking for followed in self._pages.values())
+        return sum(followed.lacking for followed in self._busy.values())
 
     def row_counts(self, links: int) -> list[int]:
         """Rows followed over each of so many links."""
@@ -165,31 +168,31 @@ class FollowedPages:
             online, self._online = self._online, online_places(image, hosted)
             is_recast = is_recast or online != self._online
         self._dropped_links = set()
-        old_pages, pages = before.partitions.pages, image.partitions.pages
+        pages = image.partitions.pages
         fresh: dict[int, _Followed] = {}
-        for number, page in enumerate(pages):
-            if not is_recast and number < len(old_pages) and old_pages[number] is page:
-                continue
+        for number in other_pages(() if is_recast else before.partitions.pages, pages):
             known = self._pages.get(number)
-            if known is not None and not is_recast and is_alike(known.page, page):
-                known.page = page
+            if known is not None and not is_recast and is_alike(known.page, pages[number]):
+                known.page = pages[number]
                 continue
             fresh[number] = self._scan(before, number, leaders, columns, own_end)
-        gone = [number for number in self._pages if number >= len(pages)]
+        gone = [] if len(pages) >= len(before.partitions.pages) else [n for n in self._pages if n >= len(pages)]
         for number in (*gone, *fresh):
             known = self._pages.pop(number, None)
+            self._busy.pop(number, None)
             if known is not None:
                 self._row_counts.subtract(known.row_counts())
         for number, followed in fresh.items():
             if len(followed.rows):
                 self._pages[number] = followed
                 self._row_counts.update(followed.row_counts())
+                self._look(number, followed)
         return FollowedChanges(bool(fresh or gone), frozenset(self._dropped_links))
 
     def say_again(self, brokers: Collection[int] | None, link: int | None, columns: LinkColumns) -> None:
         """Let what some brokers follow (None: all), over one link (None: any), be said again."""
         wanted = None if brokers is None else np.array(sorted(brokers), np.int32)
-        for followed in self._pages.values():
+        for number, followed in self._pages.items():
             on_link = np.ones(len(followed.rows), np.bool_) if link is None else followed.links == link
             if not on_link.any():
                 continue
@@ -199,12 +202,12 @@ class FollowedPages:
                 followed.held[slot, is_level] = columns.positions[followed.links[is_level]]
                 states[is_level] = _ARRIVED
                 states[again & (states == _COPYING)] = _NEW
-            followed.look()
+            self._look(number, followed)
 
     def copy(self, pace: Pace, elapsed_ms: float, columns: LinkColumns) -> None:
         """Let all that copies copy for some time, each no further than its leader's log was answered to reach."""
         copied = pace.copied(elapsed_ms)
-        for followed in self._pages.values():
+        for number, followed in list(self._busy.items()):
             if not followed.is_copying:
                 continue
             links = followed.links
@@ -215,12 +218,12 @@ class FollowedPages:
                 reached = np.minimum(np.maximum(held, columns.starts[links[at]]) + copied, ends)
                 followed.held[slot, at] = reached
                 states[at[reached >= ends]] = _ARRIVED
-            followed.look()
+            self._look(number, followed)
 
     def needed_ms(self, pace: Pace, columns: LinkColumns) -> float:
         """Until the next replica holds what its leader was answered to have; NEVER: none copies."""
         missing = [NEVER]
-        for followed in self._pages.values():
+        for followed in self._busy.values():
             if not followed.is_copying:
                 continue
             ends = np.where(columns.is_answered, columns.ends, NEVER)[followed.links]
@@ -237,7 +240,7 @@ class FollowedPages:
         parts: list[FollowedRows] = []
         left = rows_max
         wanted = np.array(sorted(followers), np.int32)
-        for followed in self._pages.values():
+        for number, followed in list(self._busy.items()):
             if not left:
                 break
             if not followed.has_unsaid:
@@ -251,7 +254,7 @@ class FollowedPages:
                 if len(at):
                     parts.append(_say(followed, slot, at))
                     left -= len(at)
-            followed.look()
+            self._look(number, followed)
         if len(parts) < 2:
             return parts[0] if parts else no_rows()
         return FollowedRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ROW_COLUMNS))
@@ -264,8 +267,16 @@ class FollowedPages:
             if followed is not None:
                 here = np.flatnonzero((found >= 0) & (found >> PAGE_SHIFT == number))
                 _unsay(followed, found[here] & (PAGE_ROWS - 1), rows, at[here])
+                self._look(number, followed)
 
     # --- pages ---------------------------------------------------------------------------------------
+
+    def _look(self, number: int, followed: _Followed) -> None:
+        """Note whether there is anything to do in a page, after every change of its states."""
+        if followed.look():
+            self._busy[number] = followed
+        else:
+            self._busy.pop(number, None)
 
     def _scan(
         self, before: MetadataImage, number: int, leaders: Leaders, columns: LinkColumns, own_end: int
@@ -294,7 +305,6 @@ class FollowedPages:
         if number < len(before.partitions.pages):
             _keep_what_was_led(followed, before.partitions.pages[number], own_end)
         followed.keep((followed.states != _NONE).any(axis=0))
-        followed.look()
         return followed
 
 
@@ -364,4 +374,3 @@ def _unsay(followed: _Followed, wanted: Ints, rows: FollowedRows, at: Ints) -> N
         said = rows.held[at[its]]
         followed.held[slot, found[its]] = np.where(said == EVERYTHING, _EVERYTHING, said.astype(np.float64))
         states[found[its]] = _NEW
-    followed.look()

@@ -34,7 +34,7 @@ from quorate.broker.replicas.led_rows import (
 from quorate.metadata_log.errors import ErrorCode
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table import page_access
-from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, other_pages
 
 #: Answered "done": the image shows it soon. If it does not by then, ask again; that is harmless.
 CONFIRM_MS: Final = 10_000.0
@@ -76,6 +76,9 @@ class IsrBook:
         self._leaders: frozenset[int] = frozenset()
         self._online = online_places(EMPTY_IMAGE, ())
         self._pages: dict[int, LedRows] = {}
+        #: Those of them that may want a look, now or at a time; of the others none is due or awaited before something
+        #: happens. Of a large image they are few, and all that every turn looks at.
+        self._open: set[int] = set()
         #: Whether ``due`` left some for its next call.
         self._has_more = False
 
@@ -86,21 +89,21 @@ class IsrBook:
         before, self._image = self._image, image
         is_same_cast = self._leaders == leaders
         self._leaders = frozenset(leaders)
-        old_pages, pages = before.partitions.pages, image.partitions.pages
+        pages = image.partitions.pages
         fresh: dict[int, LedRows] = {}
-        for number, page in enumerate(pages):
-            if is_same_cast and number < len(old_pages) and old_pages[number] is page:
-                continue
+        for number in other_pages(before.partitions.pages if is_same_cast else (), pages):
             known = self._pages.get(number)
-            same = known and with_new_isr(known, page)
+            same = known and with_new_isr(known, pages[number])
             fresh[number] = same or self._scan(before, number, now_ms)
         for number, led in fresh.items():
-            led.find_oldest()
-            self._pages[number] = led
-            if not len(led.rows):
-                del self._pages[number]
-        for number in [number for number in self._pages if number >= len(pages)]:
-            del self._pages[number]
+            if len(led.rows):
+                led.find_oldest()
+                self._pages[number] = led
+                self._open.add(number)
+            else:
+                self._drop(number)
+        for number in range(len(pages), len(before.partitions.pages)):
+            self._drop(number)
         directories = image.partitions.directories
         if image.cluster is not before.cluster or directories is not before.partitions.directories:
             online, self._online = self._online, online_places(image, image.cluster.active_brokers())
@@ -142,7 +145,7 @@ class IsrBook:
             codes[at[leader_epochs[at] < present]] = ErrorCode.FENCED_LEADER_EPOCH
             codes[at[leader_epochs[at] > present]] = ErrorCode.UNKNOWN_LEADER_EPOCH
             is_now = leader_epochs[at] == present
-            self._note_in(led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
+            self._note_in(number, led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
         return codes
 
     def leave_group(self, broker: int) -> None:
@@ -162,6 +165,7 @@ class IsrBook:
         """Somebody is level who was not, or may enter ISRs who might not."""
         for led in self._pages.values():
             led.next_due_ms = -np.inf
+        self._open.update(self._pages)
 
     def expire(self, now_ms: float) -> None:
         """Look for ISR members that lag; to be called every ``lag_max_ms / 2`` (as Kafka's ``isr-expiration``)."""
@@ -169,9 +173,10 @@ class IsrBook:
         if any(group.caught_up_ms < limit for group in self.groups.values()):
             self.look_again()
             return
-        for led in self._pages.values():
+        for number, led in self._pages.items():
             if led.oldest_ms < limit:
                 led.next_due_ms = -np.inf
+                self._open.add(number)
 
     # --- what to ask for -----------------------------------------------------------------------------
 
@@ -187,7 +192,8 @@ class IsrBook:
         """
         if self._has_more:
             return now_ms
-        return min((led.next_due_ms for led in self._pages.values() if led.next_due_ms > now_ms), default=NEVER)
+        due = (self._pages[number].next_due_ms for number in self._open)
+        return min((due_ms for due_ms in due if due_ms > now_ms), default=NEVER)
 
     def due(self, now_ms: float, busy: Collection[int], rows_max: int) -> Iterator[IsrProposals]:
         """The ISRs that leaders would ask for now: for each leader not ``busy``, at most ``rows_max`` partitions.
@@ -220,6 +226,10 @@ class IsrBook:
 
     # --- pages ---------------------------------------------------------------------------------------
 
+    def _drop(self, number: int) -> None:
+        self._pages.pop(number, None)
+        self._open.discard(number)
+
     def _scan(self, before: MetadataImage, number: int, now_ms: float) -> LedRows:
         """The rows of a page that are led here; of those known before under the same leader epoch all is kept."""
         page = self._image.partitions.pages[number]
@@ -242,6 +252,7 @@ class IsrBook:
 
     def _note_in(
         self,
+        number: int,
         led: LedRows,
         at: Ints,
         found: Ints,
@@ -250,7 +261,7 @@ class IsrBook:
         is_member: Flags,
         codes: NDArray[np.int16],
     ) -> None:
-        """Note rows ``at`` of a report for the rows ``found`` of a page, which they name rightly."""
+        """Note rows ``at`` of a report for the rows ``found`` of page ``number``, which they name rightly."""
         page, rows = led.page, led.rows[found]
         for slot in range(page.width):
             is_its = (page.slots[slot, rows] == brokers[at]) & (page.replica_counts[rows] > slot)
@@ -262,6 +273,7 @@ class IsrBook:
             led.caught_up_ms[slot, to] = np.where(is_recent, told, known)
             led.is_member[slot, to] = is_member[source]
         led.next_due_ms = -np.inf
+        self._open.add(number)
         led.find_oldest()
 
     def _forget_restarted(self, before: MetadataImage, image: MetadataImage) -> None:
@@ -283,7 +295,7 @@ class IsrBook:
         counts = np.zeros(len(free), np.int64)
         standing = Standing(self.groups, self._online, now_ms - self.lag_max_ms)
         looks = 0
-        for number in sorted(self._pages):
+        for number in sorted(self._open):
             led = self._pages[number]
             if led.next_due_ms > now_ms and led.awaited.isdisjoint(leaders):
                 continue
@@ -297,6 +309,8 @@ class IsrBook:
             later = led.hold_ms[is_other & ~is_due]
             led.next_due_ms, led.awaited = float(later.min(initial=NEVER)), frozenset()
             if not is_due.any():
+                if led.next_due_ms == NEVER:
+                    self._open.discard(number)
                 continue
             due = np.flatnonzero(is_due)
             led_by = led.page.slots[led.page.leader_slots[led.rows[due]], led.rows[due]]
@@ -324,6 +338,7 @@ class IsrBook:
             is_known = led.rows[at] == wanted
             led.hold_ms[at[is_known]] = holds[first:end][is_known]
             led.next_due_ms = min(led.next_due_ms, float(holds[first:end].min()))
+            self._open.add(number)
 
     def _hold_proposed(self, proposals: IsrProposals, holds: Times) -> None:
         """Like ``_hold``, for partitions that are still as they were when they were proposed."""

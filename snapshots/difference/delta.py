@@ -19,7 +19,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import QuotaEntity
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table.partition_columns import PartitionColumns
-from quorate.snapshots.table.table_difference import TableDifference, table_difference
+from quorate.snapshots.table.table_difference import TableDifference, table_difference, tables_equal
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -53,7 +53,7 @@ class MetadataDelta:
             or self.brokers
             or self.controllers
             or self.topics
-            or self.partitions
+            or not tables_equal(self.old.partitions, self.new.partitions)
             or self.configs
             or self.labels
             or self.client_quotas

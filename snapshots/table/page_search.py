@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.snapshots.table.pages import Page, PagePredicate
+from quorate.snapshots.table.pages import Page, PagePredicate, other_pages
 from quorate.snapshots.table.partition_table import PartitionTable
 
 
@@ -16,11 +16,8 @@ class PageSearch:
 
     def any(self, table: PartitionTable) -> bool:
         """Whether there is such a row."""
-        known = self._without
-        for number, page in enumerate(table.pages):
-            if number < len(known) and known[number] is page:
-                continue
-            if self._predicate(page).any():
+        for number in other_pages(self._without, table.pages):
+            if self._predicate(table.pages[number]).any():
                 self._without = table.pages[:number]
                 return True
         self._without = table.pages

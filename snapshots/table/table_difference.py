@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.pauses import Pause
 from quorate.snapshots.table.extents import NO_ROWS, TopicStretches
-from quorate.snapshots.table.pages import COLUMNS, LIST_COLUMNS, NO_PARTITION, PAGE_SHIFT, AnyColumn, Page, Rows
+from quorate.snapshots.table.pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    NO_PARTITION,
+    PAGE_SHIFT,
+    AnyColumn,
+    Page,
+    Rows,
+    other_pages,
+)
 from quorate.snapshots.table.slot_layout import resized
 
 if TYPE_CHECKING:
@@ -62,7 +71,11 @@ def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifferenc
 
 def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
     """Whether both hold the same partitions in the same state."""
-    return old is new or (len(old) == len(new) and not table_difference(old, new))
+    if old is new or len(old) != len(new):
+        return old is new
+    if old.extents is new.extents:  # as after most changes: the first page that differs says it
+        return not any(differs.any() for _, differs in _differences_in_place(old, new))
+    return not table_difference(old, new)
 
 
 def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> set[Uuid]:
@@ -115,9 +128,9 @@ def _differences_in_place(old: PartitionTable, new: PartitionTable) -> Iterator[
     """The pages that both tables have and do not share, by number, and which of their rows differ."""
     codes = new.directories.codes_in(old.directories)
     is_same_code = bool((codes == np.arange(len(codes))).all())
-    for number, (before, after) in enumerate(zip(old.pages, new.pages, strict=False)):
-        if before is not after:
-            yield number, _rows_that_differ(before, after, None if is_same_code else codes)
+    in_both = new.pages[: len(old.pages)]
+    for number in other_pages(old.pages, in_both):
+        yield number, _rows_that_differ(old.pages[number], in_both[number], None if is_same_code else codes)
 
 
 def _rows_that_differ(before: Page, after: Page, codes: NDArray[np.int32] | None) -> NDArray[np.bool_]:
