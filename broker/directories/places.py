@@ -107,7 +107,35 @@ def in_slots(masks: NDArray[np.unsignedinteger], slot: int) -> Flags:
     return held
 
 
-def is_alike(old: Page, new: Page) -> bool:
-    """Whether two pages differ in nothing but ISRs and what follows from them: at a glance, so it may say no."""
-    names = ("topic_ids", "partition_ids", "slots", "directories", "replica_counts", "leader_slots", "leader_epochs")
-    return all(getattr(old, name) is getattr(new, name) for name in names)
+def changed_leaders(old: Page | None, new: Page) -> Ints | None:
+    """int64[n], ascending: rows of a page that are led by another one now, or under another epoch.
+
+    None: there was no such page, or, at a glance, more may differ than leaders, ISRs and what follows from them.
+    """
+    names = ("topic_ids", "partition_ids", "slots", "directories", "replica_counts")
+    if old is None or any(getattr(old, name) is not getattr(new, name) for name in names):
+        return None
+    if old.leader_epochs is new.leader_epochs and old.leader_slots is new.leader_slots:
+        return np.empty(0, np.int64)
+    return np.flatnonzero((old.leader_epochs != new.leader_epochs) | (old.leader_slots != new.leader_slots))
+
+
+class ReplacedRows(NamedTuple):
+    """The rows of a page of which some are replaced."""
+
+    #: bool[n]: those of before that stay.
+    is_kept: Flags
+    #: int64[m], ascending: those that stay and the new ones.
+    rows: Ints
+    #: int64[m]: where each of them stands among those that stay, followed by the new ones.
+    order: Ints
+
+
+def with_replaced(rows: Ints, replaced: Ints, new: Ints) -> ReplacedRows:
+    """Of ``rows`` within a page, ascending, those not ``replaced``, with the ``new`` ones, which all are replaced."""
+    is_replaced = np.zeros(PAGE_ROWS, np.bool_)
+    is_replaced[replaced] = True
+    is_kept = ~is_replaced[rows]
+    together = np.concatenate([rows[is_kept], new])
+    order = np.argsort(together, kind="stable")
+    return ReplacedRows(is_kept, together[order], order)

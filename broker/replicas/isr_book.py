@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from quorate.broker.controllers.isr_proposals import IsrProposals, proposals_of
 from quorate.broker.directories.online_replicas import online_places
-from quorate.broker.directories.places import Flags, Ints, in_slots, is_among, remembered
+from quorate.broker.directories.places import Flags, Ints, changed_leaders, in_slots, is_among, remembered
 from quorate.broker.replicas.led_rows import (
     ALWAYS,
     NEVER,
@@ -29,7 +29,7 @@ from quorate.broker.replicas.led_rows import (
     Standing,
     Times,
     carry,
-    with_new_isr,
+    with_others,
 )
 from quorate.metadata_log.errors import ErrorCode
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -89,20 +89,22 @@ class IsrBook:
         before, self._image = self._image, image
         is_same_cast = self._leaders == leaders
         self._leaders = frozenset(leaders)
-        pages = image.partitions.pages
+        old_pages, pages = before.partitions.pages, image.partitions.pages
         fresh: dict[int, LedRows] = {}
-        for number in other_pages(before.partitions.pages if is_same_cast else (), pages):
-            known = self._pages.get(number)
-            same = known and with_new_isr(known, pages[number])
-            fresh[number] = same or self._scan(before, number, now_ms)
+        for number in other_pages(old_pages if is_same_cast else (), pages):
+            known = self._pages.get(number) if is_same_cast else None
+            changed = None if known is None else changed_leaders(known.page, pages[number])
+            found = self._scan(before, number, changed, now_ms)
+            fresh[number] = found if changed is None or known is None else with_others(known, changed, found)
         for number, led in fresh.items():
             if len(led.rows):
+                led.count_outside()
                 led.find_oldest()
                 self._pages[number] = led
                 self._open.add(number)
             else:
                 self._drop(number)
-        for number in range(len(pages), len(before.partitions.pages)):
+        for number in range(len(pages), len(old_pages)):
             self._drop(number)
         directories = image.partitions.directories
         if image.cluster is not before.cluster or directories is not before.partitions.directories:
@@ -230,10 +232,15 @@ class IsrBook:
         self._pages.pop(number, None)
         self._open.discard(number)
 
-    def _scan(self, before: MetadataImage, number: int, now_ms: float) -> LedRows:
-        """The rows of a page that are led here; of those known before under the same leader epoch all is kept."""
+    def _scan(self, before: MetadataImage, number: int, among: Ints | None, now_ms: float) -> LedRows:
+        """The rows of a page that are led here; of those known before under the same leader epoch all is kept.
+
+        Args:
+            among: int64[n], ascending: look at these rows only; None: at all.
+        """
         page = self._image.partitions.pages[number]
-        rows = np.flatnonzero((page.leader_slots >= 0) & (page.replica_counts > 1))
+        rows = np.arange(PAGE_ROWS) if among is None else among
+        rows = rows[(page.leader_slots[rows] >= 0) & (page.replica_counts[rows] > 1)]
         leaders = page.slots[page.leader_slots[rows], rows]
         rows = rows[is_among(leaders, np.array(sorted(self._leaders), np.int32))]
         led = LedRows(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import Online
-from quorate.broker.directories.places import Flags, Ints, in_slots, is_alike, is_among, slot_pairs
+from quorate.broker.directories.places import Flags, Ints, with_replaced, in_slots, is_among, slot_pairs
 from quorate.snapshots.table.pages import Page
 
 #: As a time to come: never. As the time when somebody was caught up: always.
@@ -55,7 +55,8 @@ class LedRows:
     #: Replicas that are not in their ISR.
     outside: int = 0
 
-    def __post_init__(self) -> None:
+    def count_outside(self) -> None:
+        """Make ``outside`` exact."""
         replicas, isr = self.page.replica_counts[self.rows], self.page.isr[self.rows]
         self.outside = int(replicas.sum()) - int(np.bitwise_count(isr).sum())
 
@@ -129,17 +130,24 @@ class Standing:
         return is_member[is_known], np.searchsorted(self._ids, brokers[is_known])
 
 
-def with_new_isr(led: LedRows, page: Page) -> LedRows | None:
-    """The same rows in a page that differs in nothing but its ISRs and what follows from them; None if it does."""
-    old = led.page
-    if not is_alike(old, page):
-        return None
-    rows = led.rows
-    same = LedRows(page, rows, led.caught_up_ms.copy(), led.is_member, led.hold_ms.copy())
-    same.hold_ms[page.partition_epochs[rows] != old.partition_epochs[rows]] = -np.inf
+def with_others(led: LedRows, replaced: Ints, new: LedRows) -> LedRows:
+    """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those.
+
+    Where nothing is replaced, the page of ``new`` differs in nothing but its ISRs and what follows from them.
+    """
+    old, page = led.page, new.page
+    is_kept, rows, order = with_replaced(led.rows, replaced, new.rows)
+    kept, caught_up_ms, hold_ms = led.rows[is_kept], led.caught_up_ms[:, is_kept], led.hold_ms[is_kept]
+    hold_ms[page.partition_epochs[kept] != old.partition_epochs[kept]] = -np.inf
     for slot in range(page.width):
-        _expel(same.caught_up_ms[slot], in_slots(old.isr[rows], slot) & ~in_slots(page.isr[rows], slot))
-    return same
+        _expel(caught_up_ms[slot], in_slots(old.isr[kept], slot) & ~in_slots(page.isr[kept], slot))
+    return LedRows(
+        page,
+        rows,
+        np.concatenate([caught_up_ms, new.caught_up_ms], axis=1)[:, order],
+        np.concatenate([led.is_member[:, is_kept], new.is_member], axis=1)[:, order],
+        np.concatenate([hold_ms, new.hold_ms])[order],
+    )
 
 
 def _expel(caught_up_ms: Times, left: Flags) -> None:

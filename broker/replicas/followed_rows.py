@@ -1,0 +1,154 @@
+"""The replicas of one page that follow from here: what each holds, and what was said of it to its leader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.broker.directories.places import Flags, Ints, with_replaced, slot_pairs
+from quorate.broker.replicas.messages import EVERYTHING, FollowedRows
+from quorate.snapshots.table.pages import Page
+
+#: Of a broker that cannot be followed.
+NO_LINK: Final = -1
+
+#: States of a replica: not followed from here; to be said; said to copy; to be said to be level; said to be level.
+UNFOLLOWED: Final = -1
+NEW: Final = 0
+COPYING: Final = 1
+ARRIVED: Final = 2
+LEVEL: Final = 3
+
+#: As what a replica holds: all that its leader has.
+HOLDS_ALL: Final = np.inf
+
+Brokers = NDArray[np.int32]
+Positions = NDArray[np.float64]
+
+
+@dataclass(slots=True, eq=False)
+class PageFollowed:
+    """The rows of one page that are followed from here. ``n`` of them."""
+
+    page: Page
+    #: int64[n], ascending: rows within the page.
+    rows: Ints
+    #: int32[n]: by index.
+    links: NDArray[np.int32]
+    #: int8[width, n]
+    states: NDArray[np.int8]
+    #: float64[width, n]: positions of those that are not level.
+    held: Positions
+    is_copying: bool = False
+    has_unsaid: bool = True
+    #: Replicas that do not hold what their leader has.
+    lacking: int = 0
+
+    def look(self) -> bool:
+        """Find out what there is to do, and return whether there is anything."""
+        copying, new = (int(np.count_nonzero(self.states == state)) for state in (COPYING, NEW))
+        self.lacking = copying + new
+        self.is_copying = copying > 0
+        self.has_unsaid = new > 0 or bool((self.states == ARRIVED).any())
+        return self.is_copying or self.has_unsaid
+
+    def row_counts(self) -> Counter[int]:
+        """Rows over each link."""
+        counts = np.bincount(self.links[self.links != NO_LINK]).tolist()
+        return Counter(dict(enumerate(counts)))
+
+    def with_others(self, replaced: Ints, new: PageFollowed) -> PageFollowed:
+        """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those."""
+        is_kept, rows, order = with_replaced(self.rows, replaced, new.rows)
+        links = np.concatenate([self.links[is_kept], new.links])[order]
+        states = np.concatenate([self.states[:, is_kept], new.states], axis=1)[:, order]
+        held = np.concatenate([self.held[:, is_kept], new.held], axis=1)[:, order]
+        return PageFollowed(new.page, rows, links, states, held)
+
+    def keep(self, is_kept: Flags) -> None:
+        """Forget the other rows."""
+        if not is_kept.all():
+            self.rows, self.links = self.rows[is_kept], self.links[is_kept]
+            self.states, self.held = self.states[:, is_kept], self.held[:, is_kept]
+
+    def brokers(self, slot: int) -> Brokers:
+        """int32[n]: who is in a slot."""
+        brokers: Brokers = self.page.slots[slot, self.rows]
+        return brokers
+
+
+def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions) -> set[int]:
+    """Keep what replicas hold, whoever leads; what was said to a leader under its epoch stays said.
+
+    Returns the links over which that was said of a replica that does not follow any more, though it still could.
+    """
+    dropped: set[int] = set()
+    page, before = new.page, old.page
+    rows, old_rows = new.rows[new_at], old.rows[old_at]
+    is_same_leader = page.leader_epochs[rows] == before.leader_epochs[old_rows]
+    is_same_leader &= new.links[new_at] == old.links[old_at]
+    for slot, old_slot in slot_pairs(page, before):
+        is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
+        is_same &= (old.states[old_slot, old_at] != UNFOLLOWED) & (page.replica_counts[rows] > slot)
+        is_dropped = is_same & is_same_leader & (new.states[slot, new_at] == UNFOLLOWED)
+        dropped.update(old.links[old_at[is_dropped]].tolist())
+        is_same &= new.states[slot, new_at] != UNFOLLOWED
+        to, source = new_at[is_same], old_at[is_same]
+        states, held = old.states[old_slot, source], old.held[old_slot, source]
+        is_level = states == LEVEL
+        held[is_level] = positions[old.links[source[is_level]]]
+        # What "everything" is depends on the moment: whether it is in the ISR now says it anew.
+        new.held[slot, to] = np.where(held == HOLDS_ALL, new.held[slot, to], held)
+        new.states[slot, to] = np.where(is_same_leader[is_same], states, np.int8(NEW))
+    return dropped
+
+
+def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
+    """A replica that led until now holds what it had as a leader."""
+    page, rows = followed.page, followed.rows
+    is_same = page.partition_ids[rows] == old.partition_ids[rows]
+    if page.topic_ids is not old.topic_ids:
+        is_same &= (page.topic_ids[rows] == old.topic_ids[rows]).all(axis=1)
+    is_same &= old.leader_slots[rows] >= 0
+    had = old.slots[old.leader_slots[rows], rows]
+    for slot, states in enumerate(followed.states):
+        followed.held[slot, is_same & (followed.brokers(slot) == had) & (states == NEW)] = own_end
+
+
+def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:
+    page, rows, states = followed.page, followed.rows[at], followed.states[slot]
+    held = followed.held[slot, at]
+    has_everything = held == HOLDS_ALL
+    is_level = (states[at] == ARRIVED) | has_everything
+    states[at] = np.where(is_level, np.int8(LEVEL), np.int8(COPYING))
+    said = np.where(has_everything, 0.0, held).astype(np.int64)
+    said[has_everything] = EVERYTHING
+    return FollowedRows(
+        page.topic_ids[rows],
+        page.partition_ids[rows],
+        page.leader_epochs[rows],
+        page.slots[slot, rows],
+        said,
+        is_level,
+    )
+
+
+def unsay(followed: PageFollowed, wanted: Ints, rows: FollowedRows, at: Ints) -> None:
+    """Let rows of a message be said again, if they still hold.
+
+    Args:
+        wanted: int64[n]: rows of the page.
+        at: int64[n]: the rows of the message that stand in them.
+    """
+    found = np.minimum(np.searchsorted(followed.rows, wanted), len(followed.rows) - 1)
+    page, here = followed.page, followed.rows[found]
+    is_same = (here == wanted) & (page.leader_epochs[here] == rows.leader_epochs[at])
+    for slot, states in enumerate(followed.states):
+        its = is_same & (page.slots[slot, here] == rows.followers[at]) & (states[found] != UNFOLLOWED)
+        said = rows.held[at[its]]
+        followed.held[slot, found[its]] = np.where(said == EVERYTHING, HOLDS_ALL, said.astype(np.float64))
+        states[found[its]] = NEW
