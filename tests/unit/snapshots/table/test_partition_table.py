@@ -11,6 +11,7 @@ import pytest
 from quorate.metadata_log.batches.runs import PartitionRun
 from quorate.metadata_log.records import records as r
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_checkpoint
+from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
@@ -179,3 +180,15 @@ def test_table_changed_shares_every_page_that_did_not_change() -> None:
     assert [before is after for before, after in zip(pages, changed, strict=True)] == [True, False, True]
     assert changed[1].slots is pages[1].slots
     assert changed[1].leader_slots is not pages[1].leader_slots
+
+
+@pytest.mark.parametrize("number", [0, PAGE_ROWS - 1, PAGE_ROWS, 2 * PAGE_ROWS])
+def test_tables_with_one_partition_that_differs_are_not_equal_and_so_again_when_it_is_the_same(number: int) -> None:
+    before = created(EMPTY_IMAGE, 1, 2 * PAGE_ROWS + 1)
+    told = versioned(r.PartitionChangeRecord(partition_id=number, topic_id=topic_id(1), isr=(1, 2)))
+    after, beside = replay(before, [told]), replay(before, [told])
+    assert after.partitions.extents is before.partitions.extents
+    assert after.partitions != before.partitions
+    assert MetadataDelta(before, after)
+    assert after.partitions == beside.partitions
+    assert not MetadataDelta(after, beside)
