@@ -62,16 +62,14 @@ def partition(built: Stage, topic: str, number: int) -> Partition:
     return image.partitions.partition(row)
 
 
-async def sees(
-    built: Stage, topic: str, number: int, what: str, deadline_s: float = 20.0, **wanted: object
-) -> Partition:
+async def sees(built: Stage, topic: str, number: int, what: str, **wanted: object) -> Partition:
     """The partition once its fields are as wanted."""
 
     async def look() -> Partition | None:
         state = partition(built, topic, number)
         return state if all(getattr(state, name) == value for name, value in wanted.items()) else None
 
-    found = await eventually(look, f"{what}: {topic}-{number} has {wanted}", deadline_s)
+    found = await eventually(look, f"{what}: {topic}-{number} has {wanted}")
     assert found is not None
     return found
 
@@ -335,7 +333,7 @@ async def ready_slowly(played: Played) -> None:
     async def look() -> bool:
         return played.host.is_ready
 
-    await eventually(look, "200 brokers are ready", deadline_s=60)
+    await eventually(look, "200 brokers are ready")
 
 
 async def test_host_http_bad_requests_get_the_error_shape() -> None:

@@ -49,7 +49,7 @@ class BrokerProcess:
             return next((logged for logged in self.events if logged["event"] == event), None)
 
         what = f"the process says {event}; it has said {self.events} {self.errors}"
-        found = await eventually(look, what, deadline_s=60)
+        found = await eventually(look, what)
         assert found is not None
         return found
 
@@ -91,7 +91,7 @@ async def ready(built: Stage, *ids: int) -> None:
         brokers = built.members[1].controller.stable.cluster.brokers
         return all(id_ in brokers and not brokers[id_].is_fenced for id_ in ids)
 
-    await eventually(look, f"brokers {ids} are unfenced", deadline_s=60)
+    await eventually(look, f"brokers {ids} are unfenced")
 
 
 async def test_broker_process_sigterm_hands_over_and_exits_zero() -> None:
@@ -133,7 +133,7 @@ async def test_broker_process_killed_leaves_http_and_port_to_the_next() -> None:
                 except aiohttp.ClientConnectionError:
                     return False
 
-            await eventually(answers, "the next process is ready on the same port", deadline_s=60)
+            await eventually(answers, "the next process is ready on the same port")
 
             async def is_led() -> bool:
                 return partition(built, "t", 0).leader in (1, 2)  # who leads depends on how long the start took

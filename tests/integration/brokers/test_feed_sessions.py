@@ -191,7 +191,7 @@ async def test_memory_of_a_controller_stays_bounded_however_many_do_not_read(tmp
                 seen = await c.client.feed_sessions(url)
                 return any(one.broker_id == broker_id and one.lag_records == 0 for one in seen.sessions)
 
-            await eventually(broker_has_it, "the broker has everything", 5)
+            await eventually(broker_has_it, "the broker has everything")
 
 
 @pytest.mark.timeout(120)

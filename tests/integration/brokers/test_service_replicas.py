@@ -127,9 +127,10 @@ async def test_service_holds_unfencing_until_it_is_ready() -> None:
 
 
 async def test_service_failed_directory_is_taken_offline_by_the_controllers() -> None:
+    """It was the only one, so the broker ends without a word, and its session tells."""
     replicas = ServiceReplicas()
     async with (
-        stage(1) as built,
+        stage_with_short_sessions() as built,
         ControllerClient(built.urls) as client,
         playing([1, 2], built.urls, replicas=replicas) as played,
     ):

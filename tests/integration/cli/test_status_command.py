@@ -13,6 +13,7 @@ from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.survey import SURVEY_SECONDS, ControllerSurvey, survey
 from tests.integration.http_servers import closed_port, frozen_server
 from tests.integration.http_stage import Stage, stage
+from tests.waiting import within
 
 
 async def ask(urls: list[str]) -> ControllerSurvey:
@@ -50,10 +51,11 @@ async def test_survey_without_a_quorum_is_there_in_its_time() -> None:
         urls = [gone, frozen, s.urls[2]]
         s.peers.update({n: type(s.peers[n])(n, url) for n, url in enumerate(urls, start=1)})
         started = asyncio.get_running_loop().time()
-        seen = await ask(urls)
+        with within(1.0, "nobody is waited for any longer"):
+            seen = await ask(urls)
         took = asyncio.get_running_loop().time() - started
         assert (seen.verdict, seen.reasons[0].message) == ("no-quorum", "no quorum: 1 of 3 reachable")
-        assert SURVEY_SECONDS - 0.1 < took < 1.0
+        assert took > SURVEY_SECONDS - 0.1
 
 
 async def test_survey_of_nobody_says_whom_it_asked() -> None:

@@ -17,7 +17,7 @@ from quorate.controller.protocol import BrokerHeartbeatRequest, CreatableTopic, 
 from quorate.metadata_log.errors import OutcomeUnknown
 from tests.integration.http_stage import Stage, stage
 from tests.integration.swallowing_proxy import SwallowingProxy, swallowing_proxy
-from tests.waiting import eventually
+from tests.waiting import eventually, within
 
 
 def topics(name: str) -> CreateTopicsRequest:
@@ -48,14 +48,13 @@ async def swallowed(proxy: SwallowingProxy, what: bytes) -> None:
 async def test_write_in_flight_to_a_silent_leader_is_unknown_soon_after_another_leads_and_the_next_is_done() -> None:
     async with behind_a_proxy() as (s, proxy, client):
         proxy.is_swallowing = True
-        began = clock()
-        write = asyncio.create_task(client.create_topics(topics("lost")))
-        await swallowed(proxy, b"lost")
-        await s.elect(2)
-        with pytest.raises(OutcomeUnknown, match="has stopped answering, and others do answer"):
-            await write
-        await client.create_topics(topics("next"))
-        assert clock() - began < 2.0
+        with within(2.0, "the silent leader was waited for"):
+            write = asyncio.create_task(client.create_topics(topics("lost")))
+            await swallowed(proxy, b"lost")
+            await s.elect(2)
+            with pytest.raises(OutcomeUnknown, match="has stopped answering, and others do answer"):
+                await write
+            await client.create_topics(topics("next"))
         assert {"before", "next"} == {topic.name for topic in (await client.list_topics()).topics}
         assert proxy.swallowed.count(b"POST") == 1, "what may have been done was sent again"
 
@@ -112,22 +111,19 @@ async def test_heartbeat_to_a_silent_leader_goes_to_another_well_within_a_sessio
             heartbeat = BrokerHeartbeatRequest(broker_id=11, broker_epoch=epoch, current_metadata_offset=100)
             await client.broker_heartbeat(heartbeat)
             proxy.is_swallowing = True
-            began = clock()
-            beating = asyncio.create_task(client.broker_heartbeat(heartbeat))
-            await swallowed(proxy, b"heartbeat")
-            await s.elect(2)
-            assert (await beating).is_fenced is False
-            assert clock() - began < 3.0
+            with within(3.0, "a good part of a session has gone by"):
+                beating = asyncio.create_task(client.broker_heartbeat(heartbeat))
+                await swallowed(proxy, b"heartbeat")
+                await s.elect(2)
+                assert (await beating).is_fenced is False
 
 
 async def test_poll_of_the_feed_notices_silence_at_once_after_its_wait() -> None:
     async with behind_a_proxy() as (s, proxy, client):
         end = s.quorum.committed
         proxy.is_swallowing = True
-        began = clock()
-        with pytest.raises(NoAnswer, match="was silent for 1200 ms"):
+        with within(2.5, "silence was noticed late"), pytest.raises(NoAnswer, match="was silent for 1200 ms"):
             await client.fetch_batches(proxy.url, end, 1, 200, 1_000_000)
-        assert clock() - began < 2.5
 
 
 async def test_piece_of_the_feed_that_comes_slowly_is_not_silent() -> None:

@@ -17,6 +17,7 @@ from tests.integration.commands import Ended, alone
 from tests.integration.http_servers import server
 from tests.integration.http_stage import stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
+from tests.waiting import within
 
 #: Far below the 5 s for which a controller that restarts is waited for.
 AT_ONCE_S = 2.0
@@ -31,7 +32,7 @@ async def list_topics(address: str) -> str:
 
 async def refused_at_once(address: str) -> Ended:
     """How the command ends; a server of this process may log what it thinks of it on standard output."""
-    async with asyncio.timeout(AT_ONCE_S):
+    with within(AT_ONCE_S, "it was waited for"):
         ended = await alone("topics", "list", "--controllers", address)
     assert ended.code == exit_codes.UNREACHABLE
     return ended
@@ -134,7 +135,7 @@ async def test_process_of_brokers_is_no_controller_whatever_is_asked() -> None:
     async with playing([1], ["127.0.0.1:1"]) as played:
         address = f"127.0.0.1:{played.endpoint.port}"
         for command in (("topics", "list"), ("brokers", "list"), ("topics", "delete", "orders", "--yes")):
-            async with asyncio.timeout(AT_ONCE_S):
+            with within(AT_ONCE_S, "they were waited for"):
                 ended = await alone(*command, "--controllers", address)
             assert ended.code == exit_codes.UNREACHABLE
             assert f"{address} is no Quorate controller (it answered as a process of brokers: " in ended.said

@@ -131,7 +131,7 @@ async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
         seen = await scrape(port)
         return seen if seen["fenced_broker_count"] == 1 else None
 
-    fenced = await eventually(is_fenced, "the killed broker is fenced", 30)
+    fenced = await eventually(is_fenced, "the killed broker is fenced")
     assert fenced is not None
     assert [fenced["cluster_verdict", one] for one in VERDICTS] == [0, 1, 0, 0]
     moved = fenced["leader_elections_total", "offline"]
@@ -154,7 +154,7 @@ async def elections_are_counted_by_kind(c: LocalCluster, port: int) -> None:
         seen = await scrape(port)
         return seen["under_replicated_partitions"] == 0 and seen["active_broker_count"] == 3
 
-    await eventually(is_in_sync, "the broker is back, and in sync", 60)
+    await eventually(is_in_sync, "the broker is back, and in sync")
     await c.client.elect_leaders(ElectLeadersRequest(election_type="PREFERRED", topic_partitions=None))
     elected = await scrape(port)
     assert elected["leader_elections_total", "preferred"] == moved
@@ -193,4 +193,4 @@ async def what_the_quorum_does_is_counted(c: LocalCluster, ports: dict[int, int]
         counted = ("raft_election_latency_seconds_count", "new_active_controllers_count_total")
         return seen["raft_current_leader"] not in (-1, active) and all(seen[name] > follower[name] for name in counted)
 
-    await eventually(has_failed_over, "another controller is active, and that is counted", 30)
+    await eventually(has_failed_over, "another controller is active, and that is counted")

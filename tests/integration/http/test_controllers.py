@@ -64,12 +64,12 @@ async def test_controllers_register_by_themselves_and_again_as_new_processes() -
             return all(known[id_].incarnation_id == bytes([incarnation, id_] * 8) for id_ in node_ids)
 
         async with registering(s, (1, 2, 3), 1):
-            await eventually(lambda: have_incarnation(1, 1, 2, 3), "all have registered", 10)
+            await eventually(lambda: have_incarnation(1, 1, 2, 3), "all have registered")
         seen = await registered(s)
         assert {f"http://127.0.0.1:{c.listeners[0].port}" for c in seen.values()} == set(s.urls)
         assert {f.name: f.max_supported_version for f in seen[2].features}["metadata.version"] == 30
         async with registering(s, (2,), 2):
-            await eventually(lambda: have_incarnation(2, 2), "the new process has registered", 10)
+            await eventually(lambda: have_incarnation(2, 2), "the new process has registered")
         assert await have_incarnation(1, 1, 3), "the others' registrations stay"
 
 
@@ -80,7 +80,7 @@ async def test_controller_registers_as_soon_as_somebody_is_active() -> None:
         async def all_are() -> bool:
             return all(one.is_registered for one in (await registered(s)).values())
 
-        await eventually(all_are, "both have registered", 10)
+        await eventually(all_are, "both have registered")
         end = s.quorum.log_end_offset
         await s.elect(1)
         await s.register(1, 11)

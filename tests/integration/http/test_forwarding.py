@@ -25,7 +25,7 @@ from tests.default_parts import node_limits
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
 from tests.integration.made_certificates import SpokenTls
-from tests.waiting import eventually
+from tests.waiting import eventually, within
 
 CREATE = {"topics": [{"name": "foo"}]}
 
@@ -95,19 +95,19 @@ async def test_active_controller_that_does_not_answer_leaves_the_outcome_of_a_wr
 async def test_answer_of_a_frozen_controller_is_not_waited_for_when_another_has_taken_over() -> None:
     async with stage() as s, frozen_server() as url:
         s.peers[1] = Peer(1, url)
-        started = asyncio.get_running_loop().time()
         write = asyncio.create_task(s.ask(2, "POST", "/v1/topics", CREATE))
         read = asyncio.create_task(s.ask(2, "GET", "/v1/topics?consistency=linearizable"))
         assert not (await asyncio.wait({write, read}, timeout=0.3))[0]
 
-        await s.elect(3)
+        with within(5.0, "the frozen one was waited for"):
+            await s.elect(3)
+            await asyncio.wait({write, read})
 
         status, reply, _ = await write
         assert (status, reply["error"], reply["retriable"]) == (504, "REQUEST_TIMED_OUT", "after-reading")
         assert "controller 3 has taken over meanwhile" in reply["message"]
         status, reply, _ = await read
         assert (status, reply["error"], reply["retriable"]) == (503, "REQUEST_TIMED_OUT", "yes")
-        assert asyncio.get_running_loop().time() - started < 5.0
 
 
 @pytest.mark.parametrize("said", [{}, {TIMEOUT_MS: "400"}], ids=["usual time", "short time"])
@@ -116,10 +116,9 @@ async def test_view_is_given_by_the_standby_itself_when_the_active_controller_do
 ) -> None:
     async with stage() as s, frozen_server() as url:
         s.peers[1] = Peer(1, url)
-        started = asyncio.get_running_loop().time()
-        status, reply, headers = await s.ask(2, "GET", "/v1/status", headers=said)
+        with within(1.0, "the active one was waited for"):
+            status, reply, headers = await s.ask(2, "GET", "/v1/status", headers=said)
         assert (status, headers["X-Quorate-Node"], reply["quorum"]["active_id"]) == (200, "2", 1)
-        assert asyncio.get_running_loop().time() - started < 1.0
 
 
 async def test_deletion_whose_connection_breaks_is_not_sent_again() -> None:

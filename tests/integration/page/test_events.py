@@ -69,7 +69,7 @@ async def test_places_of_streams_are_bounded_and_given_back(monkeypatch: pytest.
             async with s.session.get(s.urls[0] + EVENTS) as answer:
                 return answer.status == 200
 
-        await eventually(is_let_in, "the place of who has gone is free", deadline_s=5)
+        await eventually(is_let_in, "the place of who has gone is free")
         held[1].close()
 
 

@@ -47,7 +47,7 @@ class Load:
         async def are_there() -> bool:
             return len(self.acknowledged) >= wanted
 
-        await eventually(are_there, f"{count} more writes acknowledged", deadline_s=60)
+        await eventually(are_there, f"{count} more writes acknowledged")
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -292,5 +292,5 @@ async def test_who_says_nothing_in_tls_is_bounded_as_others_that_prove_nothing(t
         _, writer = await asyncio.open_connection(HOST, both.transports[1].port)
         writer.write(b"\x16\x03\x01")
         await eventually(_is(lambda: len(both.transports[1]._open) == 3), "it is there")
-        await eventually(_is(lambda: len(both.transports[1]._open) == 2), "it is given up", 5.0)
+        await eventually(_is(lambda: len(both.transports[1]._open) == 2), "it is given up")
         writer.close()

@@ -286,7 +286,7 @@ async def test_requests_of_http_that_hang_on_are_bounded_as_others_that_prove_no
             await first.closed()
         for other in others:
             await other.closed()
-        await eventually(_is(lambda: not transport._open), "nothing is left of them", 2 * HANDSHAKE_TIMEOUT)
+        await eventually(_is(lambda: not transport._open), "nothing is left of them")
 
 
 async def test_length_that_is_too_high_and_allowed_does_not_swallow_the_peer_for_long(
@@ -303,7 +303,7 @@ async def test_length_that_is_too_high_and_allowed_does_not_swallow_the_peer_for
             return node.events[-1] == ("disconnected", 2)
 
         with caplog.at_level(logging.WARNING):
-            await eventually(is_given_up, "it is given up", 4 * TIMING.silence_max)
+            await eventually(is_given_up, "it is given up")
         assert not node.messages
         assert " bytes of one frame in " in caplog.text
         await peer.closed()
