@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.directories.places import Flags, Ints, with_replaced, slot_pairs
+from quorate.broker.directories.places import Flags, Ints, slot_pairs, with_replaced
 from quorate.broker.replicas.messages import EVERYTHING, FollowedRows
 from quorate.snapshots.table.pages import Page
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import Online
-from quorate.broker.directories.places import Flags, Ints, with_replaced, in_slots, is_among, slot_pairs
+from quorate.broker.directories.places import Flags, Ints, in_slots, is_among, slot_pairs, with_replaced
 from quorate.snapshots.table.pages import Page
 
 #: As a time to come: never. As the time when somebody was caught up: always.

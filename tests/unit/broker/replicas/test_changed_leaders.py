@@ -74,7 +74,7 @@ def known_of_followed(pages: FollowedPages) -> dict[int, list[object]]:
 def test_followed_rows_are_those_of_a_look_at_whole_pages(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(seed)
     image = image_of(draw)
-    pages, whole = FollowedPages(), FollowedPages()
+    pages, whole, columns = FollowedPages(), FollowedPages(), columns_of(draw)
     for step in range(STEPS):
         columns, end = columns_of(draw), draw.randrange(1, 1_000)
         found = pages.update(image, [1], LEADERS, columns, end, is_recast=False)
