@@ -56,7 +56,7 @@ class _Counted:
 
 def partition_changes(old: MetadataImage, new: MetadataImage) -> Iterator[StateChange]:
     """The lines about partitions that were there and are not as they were."""
-    difference = table_difference(old.partitions, new.partitions)
+    difference = table_difference(old.partitions, new.partitions, of_new_topics=False)
     told = {event: _Counted() for event in _EVENTS}
     for start in range(0, len(difference.rows), _ROWS):
         rows, old_rows = difference.rows[start : start + _ROWS], difference.old_rows[start : start + _ROWS]

@@ -21,6 +21,7 @@ from quorate.controller.protocol.deletions import UNDELETED_TOPICS_MAX, DeletedR
 from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import Topic
+from quorate.snapshots.table.extents import numbered
 from quorate.snapshots.table.pages import NO_PARTITION, Rows
 from quorate.snapshots.views.state_names import DELETION_INELIGIBLE, DELETION_STARTED, DELETION_SUCCESSFUL, ReplicaState
 
@@ -245,5 +246,4 @@ def _rows(before: MetadataImage, topics: Sequence[Topic]) -> tuple[Rows, NDArray
     ranges = [before.partitions.rows_of(topic.id) for topic in topics]
     sizes = np.array([len(rows) for rows in ranges], np.int64)
     starts = np.array([rows.start for rows in ranges], np.int64)
-    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.repeat(starts, sizes) + within, np.repeat(np.arange(len(topics)), sizes)
+    return numbered(starts, sizes), np.repeat(np.arange(len(topics)), sizes)

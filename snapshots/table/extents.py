@@ -71,6 +71,13 @@ class TopicStretches:
         return rows
 
 
+def numbered(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[sum of sizes]: for each stretch its numbers in order, from its start (int64[s] each)."""
+    numbers = np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
 def extent_column(extents: Iterable[Extent | None]) -> NDArray[np.int64]:
     """int64[s, 2]: first row and size; zeros where there is no extent."""
     # An Extent is a tuple of two numbers: numpy reads one flat list three times as fast as a list of tuples.

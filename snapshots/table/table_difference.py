@@ -6,7 +6,7 @@ Tables of unrelated histories are compared by content, wherever their topics lie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.pauses import Pause
-from quorate.snapshots.table.extents import NO_ROWS, TopicStretches
+from quorate.snapshots.table.extents import TopicStretches, extent_column, numbered
 from quorate.snapshots.table.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -47,18 +47,24 @@ class TableDifference:
         return bool(len(self.rows) or len(self.removed_rows))
 
 
-def table_difference(old: PartitionTable, new: PartitionTable) -> TableDifference:
-    """The partitions of ``old`` that are not the same in ``new``, and those that only one of the two has."""
+def table_difference(old: PartitionTable, new: PartitionTable, *, of_new_topics: bool = True) -> TableDifference:
+    """The partitions of ``old`` that are not the same in ``new``, and those that only one of the two has.
+
+    Args:
+        of_new_topics: also those of topics that have none in ``old``; otherwise, however many there are, they cost
+            next to nothing.
+    """
     nothing = np.empty(0, np.int64)
-    if old is new:
+    if old is new or (not len(old) and not of_new_topics):
         return TableDifference(nothing, nothing, nothing)
     if not len(old):
         rows = new.all_rows()
         return TableDifference(rows, np.full(len(rows), -1), nothing)
     moved, gone = new.extents.changes_since(old.extents)
-    stayed = _changed_in_place(old, new, moved | gone)
-    moved_old_rows, moved_rows = _changed_by_topic(old, new, moved) if moved else (nothing, nothing)
-    old_rows = np.concatenate([stayed, moved_old_rows, np.sort(_rows_of(old, gone))])
+    stayed = _changed_in_place(old, new, [*moved, *gone])
+    told = list(moved) if of_new_topics else [topic for topic in moved if topic in old.extents]
+    moved_old_rows, moved_rows = _changed_by_topic(old, new, told) if told else (nothing, nothing)
+    old_rows = np.concatenate([stayed, moved_old_rows, np.sort(numbered(*_extents(old, list(gone))))])
     rows = np.concatenate([stayed, moved_rows])
     was_held, is_held = _holds(old, old_rows), _holds(new, rows)
     paired = slice(len(rows))
@@ -94,10 +100,10 @@ def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> se
     return topics
 
 
-def _rows_of(table: PartitionTable, topics: Iterable[Uuid]) -> Rows:
-    extents = [table.extents.get(topic) or NO_ROWS for topic in topics]
-    ranges = [np.arange(extent.first_row, extent.first_row + extent.size) for extent in extents]
-    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+def _extents(table: PartitionTable, topics: Sequence[Uuid]) -> tuple[Rows, Rows]:
+    """int64[t], int64[t]: first rows and sizes; 0 and 0 of a topic that has no rows."""
+    column = extent_column(table.extents.get_many(topics))
+    return column[:, 0], column[:, 1]
 
 
 def _holds(table: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
@@ -110,18 +116,19 @@ def _holds(table: PartitionTable, rows: Rows) -> NDArray[np.bool_]:
 # --- topics that lie where they lay ------------------------------------------------------------------
 
 
-def _changed_in_place(old: PartitionTable, new: PartitionTable, others: set[Uuid]) -> Rows:
+def _changed_in_place(old: PartitionTable, new: PartitionTable, others: Sequence[Uuid]) -> Rows:
     """Changed rows of the topics that have the same rows in both tables: all but ``others``."""
     parts = [np.empty(0, np.int64)]
     for number, differs in _differences_in_place(old, new):
         parts.append(np.flatnonzero(differs) + (number << PAGE_SHIFT))
     changed = np.concatenate(parts)
-    if not others or not len(changed):
-        return changed
-    is_other = np.zeros(max(old.row_end, new.row_end), np.bool_)
-    for table in (old, new):
-        is_other[_rows_of(table, others)] = True
-    return changed[~is_other[changed]]
+    for table in (old, new) if others else ():
+        starts, sizes = _extents(table, others)
+        starts, ends = np.sort(starts[sizes > 0]), np.sort((starts + sizes)[sizes > 0])
+        # Inside of one: it has begun, and not ended. Topics share no row.
+        is_other = np.searchsorted(starts, changed, side="right") > np.searchsorted(ends, changed, side="right")
+        changed = changed[~is_other]
+    return changed
 
 
 def _differences_in_place(old: PartitionTable, new: PartitionTable) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -159,15 +166,13 @@ def _translated(codes_of_new: AnyColumn, codes: NDArray[np.int32]) -> AnyColumn:
 # --- topics that lie elsewhere -----------------------------------------------------------------------
 
 
-def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: set[Uuid]) -> tuple[Rows, Rows]:
+def _changed_by_topic(old: PartitionTable, new: PartitionTable, topics: Sequence[Uuid]) -> tuple[Rows, Rows]:
     """Rows in the old and the new table of partitions of some topics that are not the same; -1 = no row."""
-    old_parts, parts = [], []
-    for topic in topics:
-        before, after = old.extents.get(topic) or NO_ROWS, new.extents[topic]
-        numbers = np.arange(max(before.size, after.size))
-        old_parts.append(np.where(numbers < before.size, before.first_row + numbers, -1))
-        parts.append(np.where(numbers < after.size, after.first_row + numbers, -1))
-    old_rows, rows = np.concatenate(old_parts), np.concatenate(parts)
+    (old_starts, old_sizes), (starts, sizes) = _extents(old, topics), _extents(new, topics)
+    most = np.maximum(old_sizes, sizes)
+    numbers = numbered(np.zeros_like(most), most)
+    old_rows = np.where(numbers < np.repeat(old_sizes, most), np.repeat(old_starts, most) + numbers, -1)
+    rows = np.where(numbers < np.repeat(sizes, most), np.repeat(starts, most) + numbers, -1)
     differs = np.ones(len(rows), np.bool_)
     in_both = np.flatnonzero((old_rows >= 0) & (rows >= 0))
     differs[in_both] = _differ(old, old_rows[in_both], new, rows[in_both])
