@@ -91,7 +91,7 @@ def test_new_topics_are_not_told_where_nothing_was() -> None:
     assert not table_difference(EMPTY_IMAGE.partitions, new, of_new_topics=False)
 
 
-def test_numbered_stretches() -> None:
+def test_numbered_stretches_one_after_another_are_their_numbers_in_order() -> None:
     starts, sizes = np.array([10, 3, 7]), np.array([2, 0, 3])
     assert numbered(starts, sizes).tolist() == [10, 11, 7, 8, 9]
     assert numbered(starts[:0], sizes[:0]).tolist() == []
