@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
-from urllib.parse import urlsplit
 
 import aiohttp
 from pydantic import BaseModel, ValidationError
@@ -30,14 +29,11 @@ from quorate.controller.client.targets import check_target
 from quorate.controller.identity.seals import Seal
 from quorate.controller.identity.secrets import ShownSecret, bearer
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
 
 #: A controller on a live host answers a connection attempt within milliseconds; a dead host answers none.
 CONNECT_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 15.0
 _PIECE_BYTES: Final = 256 * 1024
-#: What a controller's Unix socket is named by, before its path.
-UNIX: Final = "unix:"
 #: Through it everybody is this machine.
 _BASE_AT_SOCKET: Final = "http://localhost"
 
@@ -65,39 +61,6 @@ class NoAnswer(QuorateError):
 
 class BrokeOff(NoAnswer):
     """The connection ended before the answer."""
-
-
-class InvalidUrl(QuorateError, ValueError):
-    """A text that should name a controller does not."""
-
-
-def controller_url(text: str, scheme: str = "http") -> str:
-    """The base URL that ``host:port``, with the scheme, or a URL names; ``unix:PATH`` names a socket and stays so.
-
-    Raises:
-        InvalidUrl: it names none.
-    """
-    url = text.strip().rstrip("/")
-    if url.startswith(UNIX) and "\0" not in url and 0 < len(os.fsencode(url)) - len(UNIX) <= PATH_BYTES_MAX:
-        return url
-    if "://" not in url:
-        url = f"{scheme}://{url}"
-    if not _is_base_url(url):
-        raise InvalidUrl(
-            f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port, "
-            f"or unix:PATH with a path of {PATH_BYTES_MAX} bytes at most"
-        )
-    return url
-
-
-def _is_base_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        has_port = parts.port is not None
-    except ValueError:
-        return False
-    is_bare = not (parts.path or parts.query or parts.fragment or parts.username)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and is_bare
 
 
 def make_session(

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import ssl
 from typing import Final, TypedDict
-from urllib.parse import urlsplit
 
 import aiohttp
 
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.loopback import is_loopback
 
 #: What an end without TLS looks like.
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
@@ -23,25 +20,6 @@ _OF_ANOTHER_CA: Final = frozenset({18, 19, 20, 21})
 _TRUSTED: Final = "trusted are the CAs that QUORATE_CA_FILE names for commands, tls.ca_files for nodes"
 #: In the reasons that the other end gave. It does so in the handshake, before it has read any request.
 _ALERT: Final = "_ALERT_"
-
-
-class SecretInPlaintext(QuorateError):
-    """A secret or a token would have gone over a network where anybody between can read it. Nothing was sent."""
-
-
-def check_way(url: str) -> None:
-    """Check that what is secret may be sent to a controller.
-
-    Raises:
-        SecretInPlaintext: by plain HTTP, and to another machine.
-    """
-    parts = urlsplit(url)
-    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-        raise SecretInPlaintext(
-            f"{url}: a secret is sent to no other machine without TLS: ask https:// with the CAs, QUORATE_CA_FILE for "
-            "commands, tls.ca_files for brokers; or, where the network is trusted with it, say insecure: "
-            "QUORATE_INSECURE=1, access.insecure"
-        )
 
 
 class TlsOptions(TypedDict, total=False):

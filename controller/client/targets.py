@@ -1,16 +1,76 @@
-"""Checks of addresses before they are sent: all of it is text, and no more of it than a controller reads."""
+"""Addresses, checked before anything is sent: where controllers are, and what a request is for.
+
+All of it is text, and no more of it than a controller reads. No library of clients is needed for it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded
+from quorate.metadata_log.errors import ApiError, ErrorCode, LimitExceeded, QuorateError
+from quorate.metadata_log.local_sockets import PATH_BYTES_MAX
+from quorate.metadata_log.loopback import is_loopback
 
+#: What a controller's Unix socket is named by, before its path.
+UNIX: Final = "unix:"
 #: Bytes of an address, path and parameters: a controller reads a request's first line up to 8190, as most servers do.
 TARGET_BYTES_MAX: Final = 8_000
 _SHOWN_CHARS: Final = 40
+
+
+class InvalidUrl(QuorateError, ValueError):
+    """A text that should name a controller does not."""
+
+
+class SecretInPlaintext(QuorateError):
+    """A secret or a token would have gone over a network where anybody between can read it. Nothing was sent."""
+
+
+def check_way(url: str) -> None:
+    """Check that what is secret may be sent to a controller.
+
+    Raises:
+        SecretInPlaintext: by plain HTTP, and to another machine.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise SecretInPlaintext(
+            f"{url}: a secret is sent to no other machine without TLS: ask https:// with the CAs, QUORATE_CA_FILE for "
+            "commands, tls.ca_files for brokers; or, where the network is trusted with it, say insecure: "
+            "QUORATE_INSECURE=1, access.insecure"
+        )
+
+
+def controller_url(text: str, scheme: str = "http") -> str:
+    """The base URL that ``host:port``, with the scheme, or a URL names; ``unix:PATH`` names a socket and stays so.
+
+    Raises:
+        InvalidUrl: it names none.
+    """
+    url = text.strip().rstrip("/")
+    if url.startswith(UNIX) and "\0" not in url and 0 < len(os.fsencode(url)) - len(UNIX) <= PATH_BYTES_MAX:
+        return url
+    if "://" not in url:
+        url = f"{scheme}://{url}"
+    if not _is_base_url(url):
+        raise InvalidUrl(
+            f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port, "
+            f"or unix:PATH with a path of {PATH_BYTES_MAX} bytes at most"
+        )
+    return url
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is not None
+    except ValueError:
+        return False
+    is_bare = not (parts.path or parts.query or parts.fragment or parts.username)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and has_port and is_bare
 
 
 def quoted(what: str, text: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from quorate.controller.api.tls_contexts import TlsContexts
-from quorate.controller.client.connection import UNIX, Connection, InvalidUrl, controller_url
+from quorate.controller.client.connection import Connection
 from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
-from quorate.controller.client.secured import check_way
+from quorate.controller.client.targets import UNIX, InvalidUrl, check_way, controller_url
 
 
 class Ways:

@@ -234,9 +234,9 @@ def main() -> None:
     """The command of this process; or the answer to a shell that completes one."""
     line = os.environ.pop("QUORATE_COMPLETE_LINE", None)
     if line is not None:
-        from quorate.scripts.cli.shell.completion import answer
+        from quorate.scripts.terminal.completing.answer import answer
 
-        answer(line, make_app)
+        answer(line)
     # Logs, checkpoints, tables and reports have credentials and names in them: they are for whoever runs the command.
     os.umask(0o077)
     with ending_at_once():

@@ -15,14 +15,8 @@ from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cli.status_screen import render
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.asking import ask, client_of
-from quorate.scripts.terminal.connecting import (
-    AtMoment,
-    Controllers,
-    FromPath,
-    SecretFile,
-    find_controllers,
-    find_secret,
-)
+from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
+from quorate.scripts.terminal.places.controllers import find_controllers, find_secret
 from quorate.scripts.terminal.programs.documents import as_document, note_answer, note_files
 from quorate.scripts.terminal.screen import Screen
 from quorate.scripts.terminal.survey import ControllerSurvey, of_state, survey

@@ -10,7 +10,8 @@ from typing import Final
 from quorate.controller.api.resources import QuorumReply
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import NoAnswer, NotSent, controller_url, is_silence
+from quorate.controller.client.connection import NoAnswer, NotSent, is_silence
+from quorate.controller.client.targets import controller_url
 from quorate.controller.identity.seals import Seal
 from quorate.metadata_log.errors import ApiError
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
-
-from quorate.controller.client.login import DEFAULT_MECHANISM, PasswordLogin
 from quorate.scripts.logins.cluster_variables import (
     MECHANISM_VARIABLE,
     PASSWORD_VARIABLE,
     TOKEN_VARIABLE,
     USER_VARIABLE,
 )
-from quorate.scripts.logins.passwords import read_password
+
+if TYPE_CHECKING:
+    from quorate.controller.client.login import PasswordLogin
 
 
 def is_login_named() -> bool:
@@ -31,6 +31,11 @@ def find_login() -> PasswordLogin | None:
     """
     if not is_login_named():
         return None
+    import typer
+
+    from quorate.controller.client.login import DEFAULT_MECHANISM, PasswordLogin
+    from quorate.scripts.logins.passwords import read_password
+
     user, file = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
     if not user or not file:
         raise typer.BadParameter(f"{USER_VARIABLE} and {PASSWORD_VARIABLE} belong together: name both, or none")

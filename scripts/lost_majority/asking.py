@@ -11,15 +11,16 @@ from quorate.broker.http.replies import ProcessReply
 from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.api.errors import is_no_access
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, controller_url, is_silence
+from quorate.controller.client.connection import Connection, NoAnswer, NotSent, Request, is_silence
 from quorate.controller.client.pending_session import PendingSession
+from quorate.controller.client.targets import controller_url
 from quorate.controller.client.ways import Ways
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.logins.named_login import is_login_named
 from quorate.scripts.lost_majority.errors import RecoveryError
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.terminal.asking import client_of
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, find_tls, is_insecure
+from quorate.scripts.terminal.places.controllers import LOCAL_DIRECTORY, find_tls, is_insecure
 
 _CONTROLLER_TIMEOUT_MS: Final = 1_000.0
 _BROKER_TIMEOUT_MS: Final = 2_000.0

@@ -11,7 +11,7 @@ import typer
 
 from quorate.controller.reads.name_patterns import InvalidPattern, NamePatterns
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX, STRING_BYTES_MAX
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.programs.failures import USAGE, Failed
 
 
@@ -54,7 +54,7 @@ Patterns = Annotated[
         metavar="TOPIC",
         help="Names; in one with a star, 'orders*', it stands for anything.",
         callback=_all_sendable,
-        autocompletion=names.topic_names,
+        autocompletion=completed_by(NameKind.TOPICS),
         show_default=False,
     ),
 ]
@@ -64,7 +64,7 @@ Topics = Annotated[
         metavar="TOPIC",
         help="Names of topics.",
         callback=_all_sendable,
-        autocompletion=names.topic_names,
+        autocompletion=completed_by(NameKind.TOPICS),
         show_default=False,
     ),
 ]
@@ -78,12 +78,14 @@ Broker = Annotated[
         min=0,
         metavar="ID",
         help="With this broker among the replicas.",
-        autocompletion=names.broker_ids,
+        autocompletion=completed_by(NameKind.BROKERS),
     ),
 ]
 Leader = Annotated[
     int | None,
-    typer.Option("--leader", min=0, metavar="ID", help="Led by this broker.", autocompletion=names.broker_ids),
+    typer.Option(
+        "--leader", min=0, metavar="ID", help="Led by this broker.", autocompletion=completed_by(NameKind.BROKERS)
+    ),
 ]
 UnderReplicated = Annotated[bool, typer.Option("--under-replicated", help="With replicas outside the ISR.")]
 Offline = Annotated[bool, typer.Option("--offline", "--unavailable", help="Without a leader.")]
@@ -111,7 +113,12 @@ _RANGE_MAX: Final = 10_000
 def _broker_id(metavar: str, text: str) -> Any:
     """The argument that is a broker's id, or several."""
     return typer.Argument(
-        metavar=metavar, min=0, max=NUMBER_MAX, help=text, autocompletion=names.broker_ids, show_default=False
+        metavar=metavar,
+        min=0,
+        max=NUMBER_MAX,
+        help=text,
+        autocompletion=completed_by(NameKind.BROKERS),
+        show_default=False,
     )
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -21,17 +20,15 @@ from quorate.controller.client.client import DEFAULT_TIMEOUT_MS, ControllerClien
 from quorate.controller.client.connection import Connection
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.logins.cluster_variables import CERT_VARIABLE, PRINCIPAL_VARIABLE, SECRET_VARIABLE, USER_VARIABLE
-from quorate.scripts.logins.kept_logins import KeptLogin, find_kept
-from quorate.scripts.logins.named_login import find_login, is_login_named
-from quorate.scripts.terminal.connecting import (
+from quorate.scripts.logins.named_login import find_login
+from quorate.scripts.terminal.places.controllers import (
     find_controllers,
     find_secret,
-    find_tls,
     is_insecure,
     local_directory,
-    local_sockets,
     shows_certificate,
 )
+from quorate.scripts.terminal.places.proofs import kept_login, proof_for
 from quorate.scripts.terminal.programs.documents import note_answer, note_files
 from quorate.scripts.terminal.progress.patience import telling_who_is_waited_for
 
@@ -76,9 +73,6 @@ def client_of(
 ) -> AskingClient:
     """A client of these controllers, as commands are one: with the TLS, and without, that the environment names.
 
-    Who asks is one thing: a secret or token, a user who logs in, a certificate, which are named for the command; else
-    the login that is kept for these controllers; else, of the local cluster, its administrator through Unix sockets.
-
     ``local``: directory of the local cluster; None: of the one that commands look for.
 
     Raises:
@@ -91,33 +85,24 @@ def client_of(
             raise typer.BadParameter(f"a secret file and {USER_VARIABLE} both say who asks: name one of them")
         if shows_certificate():
             raise typer.BadParameter(f"{CERT_VARIABLE} and {USER_VARIABLE} both say who asks: name one of them")
-    kept = _kept_login(urls, secret)
-    shown = secret if kept is None else kept.token.encode()
-    is_administrator = shown is None and login is None
+    proof = proof_for(urls, secret, local or local_directory(), logs_in=login is not None)
     return AskingClient(
         urls,
-        shared_secret=shown,
+        shared_secret=proof.shown,
         login=login,
-        tls=find_tls(urls, local, is_administrator=is_administrator),
+        tls=proof.tls,
         timeout_ms=timeout_ms,
         principal=principal,
         absent_ms=absent_ms,
         at=at,
         insecure=is_insecure(),
-        sockets=local_sockets(local or local_directory()) if is_administrator and not shows_certificate() else None,
+        sockets=proof.sockets,
     )
-
-
-def _kept_login(urls: Sequence[str], secret: bytes | None) -> KeptLogin | None:
-    """The login that is kept for these controllers; None: there is none, or something else says who asks."""
-    if secret is not None or is_login_named() or shows_certificate():
-        return None
-    return find_kept(urls, time.time() * 1000)
 
 
 def _told_of_kept_login(error: HttpRefusal, urls: Sequence[str], secret: bytes | None) -> HttpRefusal:
     """The same refusal, with what to do where it is the login that is kept which is no longer valid."""
-    kept = _kept_login(urls, secret) if is_unknown(error) else None
+    kept = kept_login(urls, secret) if is_unknown(error) else None
     if kept is None:
         return error
     again = f"the login of {kept.principal} is no longer valid: quorate login {kept.user}, or quorate logout"

@@ -12,7 +12,8 @@ import typer
 import typer.main
 
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.places.options import own_environment, with_places
+from quorate.scripts.terminal.places.environment import own_environment
+from quorate.scripts.terminal.places.options import with_places
 from quorate.scripts.terminal.programs.failures import failure_of
 from quorate.scripts.terminal.progress.line import answering_programs
 

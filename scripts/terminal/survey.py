@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 from quorate.controller.api.answers.status_models import StatusReason, StatusReply, Verdict
 from quorate.controller.api.errors import is_no_access
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
+from quorate.controller.client.connection import NoAnswer, NotSent
+from quorate.controller.client.targets import controller_url
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.logins.nobody import HOW_TO_LOG_IN, is_refused_to_nobody
 

@@ -84,15 +84,7 @@ from quorate.controller.client.client import (
     DEFAULT_TIMEOUT_MS,
     ControllerClient,
 )
-from quorate.controller.client.connection import (
-    Answer,
-    InvalidUrl,
-    NoAnswer,
-    NodeState,
-    NotAController,
-    NotSent,
-    Request,
-)
+from quorate.controller.client.connection import Answer, NoAnswer, NodeState, NotAController, NotSent, Request
 from quorate.controller.client.labels import LabelClient
 from quorate.controller.client.login import InvalidLogin, PasswordLogin
 from quorate.controller.client.outcomes import (
@@ -103,7 +95,7 @@ from quorate.controller.client.outcomes import (
 from quorate.controller.client.pending_session import (
     ClientClosed,
 )
-from quorate.controller.client.secured import SecretInPlaintext
+from quorate.controller.client.targets import InvalidUrl, SecretInPlaintext
 from quorate.controller.client.tokens import TokenClient
 from quorate.controller.client.waiting import (
     WaitTimeout,

@@ -16,9 +16,9 @@ from quorate.scripts.logins.kept_contexts import (
     write_contexts,
 )
 from quorate.scripts.terminal.arguments import AsJson
-from quorate.scripts.terminal.completing import names
-from quorate.scripts.terminal.connecting import full_urls
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.output import show
+from quorate.scripts.terminal.places.controllers import full_urls
 from quorate.scripts.terminal.programs.failures import Failed
 from quorate.scripts.terminal.requesting import make
 from quorate.scripts.terminal.tables import columns
@@ -28,7 +28,9 @@ app = typer.Typer(help="Name clusters, and use one of them in all commands.", no
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Of a context, as prod.", show_default=False)]
 KeptName = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="Of a context.", autocompletion=names.context_names, show_default=False),
+    typer.Argument(
+        metavar="NAME", help="Of a context.", autocompletion=completed_by(NameKind.CONTEXTS), show_default=False
+    ),
 ]
 Addresses = Annotated[
     str | None,
@@ -126,7 +128,9 @@ def _keep(made: KeptContext, *, replaces: bool, is_used: bool) -> None:
 def use(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Of a context.", autocompletion=names.context_names, show_default=False),
+        typer.Argument(
+            metavar="NAME", help="Of a context.", autocompletion=completed_by(NameKind.CONTEXTS), show_default=False
+        ),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="No context: the local cluster in ./var, as at first.")] = False,
 ) -> None:

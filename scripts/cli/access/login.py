@@ -12,17 +12,18 @@ from typing import Annotated, Final, Literal
 import typer
 
 from quorate.controller.api.login_models import LoginReply
-from quorate.controller.client.connection import UNIX, NotSent
+from quorate.controller.client.connection import NotSent
 from quorate.controller.client.login import LoginSession, PasswordLogin
 from quorate.controller.client.pending_session import PendingSession
-from quorate.controller.client.secured import check_way
+from quorate.controller.client.targets import UNIX, check_way
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.logins.kept_logins import KeptLogin, drop, keep, logins_file
 from quorate.scripts.logins.passwords import PasswordFile, ask_password
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import refuse_other_proofs
-from quorate.scripts.terminal.connecting import Controllers, find_controllers, find_tls
+from quorate.scripts.terminal.connecting import Controllers
 from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.places.controllers import find_controllers, find_tls
 from quorate.scripts.terminal.programs.failures import UNREACHABLE, Failed
 
 #: Of one controller's answers.

@@ -13,15 +13,10 @@ import typer
 from quorate.metadata_log.audit.refusal_lines import RefusalLine, read_refusals
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.connecting import (
-    Controllers,
-    SecretFile,
-    files_not_address,
-    find_controllers,
-    find_secret,
-)
+from quorate.scripts.terminal.connecting import Controllers, SecretFile, files_not_address
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
 from quorate.scripts.terminal.output import format_time, reader_may_leave
+from quorate.scripts.terminal.places.controllers import find_controllers, find_secret
 from quorate.scripts.terminal.tables import columns
 
 _TITLES: Final = ("TIME", "NODE", "TIMES", "REQUEST", "PRINCIPAL", "PROOF", "ADDRESS", "ERROR", "MESSAGE")
@@ -84,7 +79,8 @@ def show_refusals(
 
 def _asked(controllers: str | None, secret_file: Path | None, limit: int) -> tuple[list[_Told], list[str]]:
     from quorate.controller.client.client import ControllerClient
-    from quorate.controller.client.connection import NoAnswer, NotSent, controller_url
+    from quorate.controller.client.connection import NoAnswer, NotSent
+    from quorate.controller.client.targets import controller_url
     from quorate.metadata_log.errors import ApiError
 
     named = [controller_url(text) for text in find_controllers(controllers)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -15,7 +15,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import counted, show
 from quorate.scripts.terminal.progress.amounts import duration
@@ -32,22 +32,22 @@ _Question = Callable[[ControllerClient], Awaitable[CanStopReply]]
 _PAUSE_S: Final = 1.0
 
 Wait = Annotated[bool, typer.Option("--wait", help="Ask again each second until they may; Ctrl-C ends it.")]
-Ids = Annotated[
-    list[int],
-    typer.Argument(
+
+
+def _ids(kind: NameKind) -> Any:
+    return typer.Argument(
         metavar="ID...",
         min=0,
         max=ID_MAX,
         help="The nodes' ids.",
-        autocompletion=names.node_ids,
+        autocompletion=completed_by(kind),
         show_default=False,
-    ),
-]
+    )
 
 
 @app.command()
 def broker(
-    ids: Ids,
+    ids: Annotated[list[int], _ids(NameKind.BROKERS)],
     crash: Annotated[
         bool, typer.Option("--crash", help="All at once and without a word, not each in order as with SIGTERM.")
     ] = False,
@@ -78,7 +78,7 @@ def broker(
 
 @app.command()
 def controller(
-    ids: Ids,
+    ids: Annotated[list[int], _ids(NameKind.CONTROLLERS)],
     wait: Wait = False,
     as_json: AsJson = False,
     controllers: Controllers = None,

@@ -11,7 +11,7 @@ from quorate.scripts.cli.answers.explanation_words import explanation_lines
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, broker_ids, sendable, topic_partitions
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import show
 
@@ -23,7 +23,7 @@ def explain(
             metavar="[SUBJECT]",
             help="broker ID, topic NAME, partition TOPIC-NUMBER, reassignment TOPIC-NUMBER or controller ID; "
             "without it: the whole cluster.",
-            autocompletion=names.subjects,
+            autocompletion=completed_by(NameKind.SUBJECTS),
             show_default=False,
         ),
     ] = None,

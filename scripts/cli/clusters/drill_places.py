@@ -12,7 +12,7 @@ from quorate.scripts.cluster.control import Act
 from quorate.scripts.drills.commands import InvalidCommand, parse_command
 from quorate.scripts.drills.drill import Drill
 from quorate.scripts.drills.places import ForeignCluster, GivenDirectory, On
-from quorate.scripts.terminal.connecting import find_tls, full_urls
+from quorate.scripts.terminal.places.controllers import find_tls, full_urls
 
 _URL: Final = "http://"
 _SCHEMES: Final = (_URL, "https://")

@@ -18,9 +18,10 @@ from quorate.scripts.cluster.lending import LentNode, RemoteControl
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson
-from quorate.scripts.terminal.completing import names
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
+from quorate.scripts.terminal.connecting import LocalDirectory
 from quorate.scripts.terminal.output import or_dash, reader_may_leave
+from quorate.scripts.terminal.places.controllers import LOCAL_DIRECTORY
 from quorate.scripts.terminal.programs.failures import OUTCOME_UNKNOWN, UNREACHABLE, Failed
 from quorate.scripts.terminal.tables import columns
 
@@ -34,7 +35,7 @@ Names = Annotated[
     typer.Argument(
         metavar="NAME...",
         help="As controller-2 or broker-11: see `quorate node list`.",
-        autocompletion=names.process_names,
+        autocompletion=completed_by(NameKind.PROCESSES),
     ),
 ]
 #: Within which a broker's process answers.

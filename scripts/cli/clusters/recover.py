@@ -24,13 +24,9 @@ from quorate.scripts.lost_majority.plan import (
 from quorate.scripts.lost_majority.verification import verify as verify_plan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
-from quorate.scripts.terminal.connecting import (
-    LOCAL_DIRECTORY,
-    LocalDirectory,
-    SecretFile,
-    find_secret,
-)
+from quorate.scripts.terminal.connecting import LocalDirectory, SecretFile
 from quorate.scripts.terminal.output import format_time, reader_may_leave, show
+from quorate.scripts.terminal.places.controllers import LOCAL_DIRECTORY, find_secret
 from quorate.scripts.terminal.tables import columns
 
 app = typer.Typer(

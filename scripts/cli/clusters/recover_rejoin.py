@@ -16,7 +16,8 @@ from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.cluster.own_machines import ask_generation
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.lost_majority.directory_survey import local_directories, survey_directory
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, LocalDirectory
+from quorate.scripts.terminal.connecting import LocalDirectory
+from quorate.scripts.terminal.places.controllers import LOCAL_DIRECTORY
 
 
 def rejoin(

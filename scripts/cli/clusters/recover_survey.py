@@ -17,7 +17,7 @@ from quorate.scripts.lost_majority.directory_survey import SurveyedDirectory, lo
 from quorate.scripts.lost_majority.judgement import RunningController
 from quorate.scripts.lost_majority.plan import Targets
 from quorate.scripts.terminal.arguments import broker_ids
-from quorate.scripts.terminal.connecting import full_urls
+from quorate.scripts.terminal.places.controllers import full_urls
 
 _DIRECTORIES_MAX: Final = 64
 

@@ -21,7 +21,8 @@ from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.supervision import Supervisor
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.connecting import LOCAL_DIRECTORY, files_not_address
+from quorate.scripts.terminal.connecting import files_not_address
+from quorate.scripts.terminal.places.controllers import LOCAL_DIRECTORY
 from quorate.scripts.terminal.progress.amounts import duration
 from quorate.scripts.terminal.progress.line import ProgressLine, telling
 from quorate.scripts.terminal.screen import Screen

@@ -8,7 +8,7 @@ import typer
 
 from quorate.scripts.cli.logs.history_effects import PARTS
 from quorate.scripts.terminal.arguments import whole_number
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.snapshots.difference.history import (
     Subject,
     broker_subject,
@@ -32,7 +32,7 @@ SubjectWords = Annotated[
         metavar="[KIND NAME]",
         help="topic NAME, partition TOPIC-NUMBER, broker ID, config topic/NAME (broker/ID, ...), or label "
         "RESOURCE (topic:NAME, ...); all if none.",
-        autocompletion=names.subjects,
+        autocompletion=completed_by(NameKind.SUBJECTS),
         show_default=False,
     ),
 ]

@@ -12,8 +12,8 @@ from quorate.metadata_log.directory.meta_properties import META_PROPERTIES_NAME,
 from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, FileSource
 from quorate.scripts.cli.logs.image_sources import SCHEMES
 from quorate.scripts.cli.logs.joined_files import log_of_directories
-from quorate.scripts.terminal.connecting import find_controllers
 from quorate.scripts.terminal.passed_over import say_passed_over
+from quorate.scripts.terminal.places.controllers import find_controllers
 from quorate.scripts.terminal.progress.amounts import duration
 from quorate.scripts.terminal.progress.bytes_read import reading_files
 from quorate.scripts.terminal.progress.line import telling
@@ -103,7 +103,7 @@ def _cluster_of(path: Path) -> str:
 def _live_sources(
     url: str, named: Sequence[str], secret_file: Path | None
 ) -> AbstractContextManager[Sequence[AuditSource]]:
-    from quorate.controller.client.connection import controller_url
+    from quorate.controller.client.targets import controller_url
     from quorate.scripts.cli.logs.live_audit import live_sources
 
     return live_sources(url, [controller_url(text) for text in named], secret_file)

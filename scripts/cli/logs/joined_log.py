@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from quorate.broker.controllers.feed import CheckpointGone, FeedForbidden, FeedPosition, FeedUnavailable
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import controller_url
+from quorate.controller.client.targets import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
 from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.terminal.asking import client_of
-from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
+from quorate.scripts.terminal.places.controllers import find_secret
 from quorate.snapshots.checkpoints.stretches import LogStretch
 from quorate.snapshots.errors import ImageNotAvailable
 

@@ -16,8 +16,8 @@ from quorate.metadata_log.audit.audit_pages import AuditPage
 from quorate.metadata_log.errors import ApiError
 from quorate.scripts.cli.logs.audit_sources import LiveSource, SourceSilent
 from quorate.scripts.terminal.asking import client_of
-from quorate.scripts.terminal.connecting import find_secret
 from quorate.scripts.terminal.named_addresses import reason_not_to_ask
+from quorate.scripts.terminal.places.controllers import find_secret
 
 #: Lines of a page: some milliseconds of the controller that is asked.
 _LINES: Final = 1_000

@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 
 from quorate.broker.controllers.feed import FeedForbidden, FeedPosition, FeedUnavailable
-from quorate.controller.client.connection import controller_url
+from quorate.controller.client.targets import controller_url
 from quorate.metadata_log.errors import NotController
 from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
 from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.terminal.asking import client_of
-from quorate.scripts.terminal.connecting import find_secret
+from quorate.scripts.terminal.places.controllers import find_secret
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage

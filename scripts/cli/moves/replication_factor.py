@@ -12,7 +12,7 @@ from quorate.scripts.cli.moves.plans import MovePlan
 from quorate.scripts.cli.moves.running import MoveOptions, Purpose, end, move
 from quorate.scripts.cli.topics.reassignment_steps import NotNow
 from quorate.scripts.terminal.arguments import sendable
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 
 
 def _name(text: str) -> str:
@@ -24,7 +24,11 @@ def _name(text: str) -> str:
 TopicName = Annotated[
     str,
     typer.Argument(
-        metavar="TOPIC", help="Its name.", callback=_name, autocompletion=names.topic_names, show_default=False
+        metavar="TOPIC",
+        help="Its name.",
+        callback=_name,
+        autocompletion=completed_by(NameKind.TOPICS),
+        show_default=False,
     ),
 ]
 

@@ -1,25 +1,16 @@
-"""`quorate completion`: the program for a shell by which it completes our commands, and the answer to its question."""
+"""`quorate completion`: the program for a shell by which it completes our commands.
+
+It asks the command itself, with the line in its environment (``scripts.terminal.completing.answer``).
+"""
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Final
 
 import typer
-import typer.main
-from typer.completion import get_completion_inspect_parameters
-
-from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.places.chosen import chosen_environment
-from quorate.scripts.terminal.places.options import own_environment, with_places
-
-#: A line longer than this is nobody's.
-_LINE_MAX: Final = 65_536
 
 
 class Shell(StrEnum):
@@ -85,67 +76,3 @@ def completion(
       quorate completion fish | source
     """
     sys.stdout.write(_PROGRAMS[shell])
-
-
-def answer(line: str, make_app: Callable[[list[str]], typer.Typer]) -> NoReturn:
-    """Write the words that may stand at the end of a line, one each, and end the process; in silence whatever happens.
-
-    Args:
-        line: with the command's own name, up to the cursor. make_app: makes the application for arguments.
-    """
-    # Whatever is written there would stand in the line that somebody types.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
-    with own_environment():
-        for word in words_for(line, make_app):
-            sys.stdout.write(f"{word}\n")
-    with suppress(BrokenPipeError):
-        sys.stdout.flush()
-    # An end in order waits for threads: one may look a host name up that no resolver answers for.
-    os._exit(exit_codes.DONE)
-
-
-def words_for(line: str, make_app: Callable[[list[str]], typer.Typer]) -> list[str]:
-    """The words, of a line that may be anything."""
-    import io
-    from contextlib import redirect_stdout
-
-    typed = _taken_apart(line)
-    if not typed:
-        return []
-    before, incomplete = typed[1:-1], typed[-1]
-    out = io.StringIO()
-    # A mistake in the line is no matter of ours before it is run.
-    with redirect_stdout(out), suppress(Exception, SystemExit):
-        from quorate.scripts.logins.kept_contexts import read_contexts
-
-        os.environ.update(chosen_environment(before, dict(os.environ), read_contexts))
-        command = with_places(typer.main.get_command(make_app(before)))
-        # Typer knows how to complete only where it has been asked for options of its own for that.
-        get_completion_inspect_parameters()
-        os.environ |= {
-            "_QUORATE_COMPLETE": "complete_bash",
-            "COMP_WORDS": shlex.join(["quorate", *before, incomplete]),
-            "COMP_CWORD": str(len(before) + 1),
-        }
-        command([], prog_name="quorate", standalone_mode=False)
-    return [word for word in out.getvalue().split("\n") if word]
-
-
-def _taken_apart(line: str) -> list[str]:
-    """The words of a line; the last is the one that is being typed, and may be empty. None where it is no line."""
-    if len(line) > _LINE_MAX:
-        return []
-    lexer = shlex.shlex(line, posix=True)
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words: list[str] = []
-    try:
-        words.extend(lexer)
-    except ValueError:
-        words.append(lexer.token or "")  # within quotes, or behind a backslash
-    else:
-        if line[-1:].isspace():
-            words.append("")
-    return words if len(words) > 1 else []

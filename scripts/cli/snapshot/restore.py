@@ -22,8 +22,9 @@ from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.restoring import RestoredNode, restore_cluster, restore_node
 from quorate.scripts.cluster.source_state import SourceState, known_commit
 from quorate.scripts.terminal.arguments import AsJson, broker_ids
-from quorate.scripts.terminal.connecting import AtMoment, SecretFile, find_secret, find_tls, full_urls, is_insecure
+from quorate.scripts.terminal.connecting import AtMoment, SecretFile
 from quorate.scripts.terminal.output import format_time
+from quorate.scripts.terminal.places.controllers import find_secret, find_tls, full_urls, is_insecure
 from quorate.snapshots.image_digest import digest_image
 
 _PLAYED: Final = ("live", "all", "none")

@@ -27,10 +27,13 @@ from quorate.scripts.cli.topics.config_names import point_out_slips
 from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, key_values
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.tables import columns
+
+_BY_SETTING: Final = completed_by(NameKind.SETTINGS)
+_BY_CONFIG: Final = completed_by(NameKind.CONFIGS)
 
 app = typer.Typer(
     help="Show and change the configs of topics, brokers, groups and client metrics subscriptions.",
@@ -49,13 +52,13 @@ Resource = Annotated[
     typer.Argument(
         metavar="RESOURCE",
         help="topic/NAME, broker/ID, broker/ (the default of all brokers), group/NAME or client-metrics/NAME.",
-        autocompletion=names.resources,
+        autocompletion=completed_by(NameKind.RESOURCES),
         show_default=False,
     ),
 ]
 SetConfigs = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="May be repeated.", autocompletion=names.settings),
+    typer.Option("--set", metavar="NAME=VALUE", help="May be repeated.", autocompletion=_BY_SETTING),
 ]
 
 
@@ -64,7 +67,7 @@ def describe(
     resource: Resource,
     name: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this config; may be repeated.", autocompletion=names.config_names),
+        typer.Option(metavar="NAME", help="Only this config; may be repeated.", autocompletion=_BY_CONFIG),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what nobody has set: Kafka's defaults.")] = False,
     as_json: AsJson = False,
@@ -113,14 +116,15 @@ def alter(
     set_: SetConfigs = None,
     append: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=ITEM,...", help="Add items to a list.", autocompletion=names.settings),
+        typer.Option(metavar="NAME=ITEM,...", help="Add items to a list.", autocompletion=_BY_SETTING),
     ] = None,
     subtract: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=ITEM,...", help="Take items from a list.", autocompletion=names.settings),
+        typer.Option(metavar="NAME=ITEM,...", help="Take items from a list.", autocompletion=_BY_SETTING),
     ] = None,
     delete: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Set no longer.", autocompletion=names.config_names)
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Set no longer.", autocompletion=_BY_CONFIG),
     ] = None,
     dry_run: DryRun = False,
     plan: PlanTo = None,

@@ -27,7 +27,7 @@ from quorate.scripts.cli.topics.reassignment_steps import NotNow
 from quorate.scripts.terminal.arguments import AsJson, PlanTo, Yes, confirm, sendable
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.bulk import ItemOutcome, only, report
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import counted
 from quorate.scripts.terminal.paging import all_partitions
@@ -50,7 +50,8 @@ def elect(
         ),
     ],
     topic: Annotated[
-        str | None, typer.Option("--topic", metavar="NAME", help="With --partition.", autocompletion=names.topic_names)
+        str | None,
+        typer.Option("--topic", metavar="NAME", help="With --partition.", autocompletion=completed_by(NameKind.TOPICS)),
     ] = None,
     partition: Annotated[
         list[int] | None,

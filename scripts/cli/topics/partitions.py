@@ -39,7 +39,7 @@ from quorate.scripts.terminal.arguments import (
     wanted_parameters,
 )
 from quorate.scripts.terminal.asking import ask
-from quorate.scripts.terminal.completing import names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
 from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.paging import all_partitions, say_if_more, topics_described
@@ -115,7 +115,7 @@ def describe(
         typer.Argument(
             metavar="TOPIC-NUMBER",
             help="Partitions, as orders-17.",
-            autocompletion=names.partition_names,
+            autocompletion=completed_by(NameKind.PARTITIONS),
             show_default=False,
         ),
     ],

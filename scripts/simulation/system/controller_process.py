@@ -15,8 +15,9 @@ from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
 from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import Connection, controller_url
+from quorate.controller.client.connection import Connection
 from quorate.controller.client.pending_session import PendingSession
+from quorate.controller.client.targets import controller_url
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.interfaces import ControllerLimits, DecidedWrite
 from quorate.controller.engine.quorum_controller import QuorumController

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, takewhile
-from typing import Final
-
-import typer
+from typing import TYPE_CHECKING, Final
 
 from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE, DIRECTORY_VARIABLE, REPLACED_VARIABLES
-from quorate.scripts.logins.kept_contexts import KeptContexts
+
+if TYPE_CHECKING:
+    from quorate.scripts.logins.kept_contexts import KeptContexts
 
 CONTEXT_OPTION: Final = "--context"
 DIRECTORY_OPTION: Final = "--dir"
@@ -59,6 +59,8 @@ def _value(option: str, arguments: Sequence[str]) -> str | None:
 
 def _refuse_another(name: str, others: Sequence[str]) -> None:
     if others:
+        import typer
+
         raise typer.BadParameter(f"{name} and {others[0]} both say which cluster: name one of them")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +10,9 @@ import typer.main
 
 from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE
 from quorate.scripts.logins.kept_contexts import read_contexts
-from quorate.scripts.terminal.completing.names import context_names
+from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.places.chosen import CONTEXT_OPTION, DIRECTORY_OPTION, chosen_environment
+from quorate.scripts.terminal.places.environment import replace_environment
 
 
 def _options(
@@ -32,7 +31,7 @@ def _options(
             CONTEXT_OPTION,
             metavar="NAME",
             help="The cluster of this name: see quorate context.",
-            autocompletion=context_names,
+            autocompletion=completed_by(NameKind.CONTEXTS),
             show_default=False,
         ),
     ] = None,
@@ -60,7 +59,7 @@ def with_places(command: Any) -> Any:
     def parse_args(context: Any, arguments: list[str]) -> Any:
         if not context.resilient_parsing:
             chosen = chosen_environment(arguments, os.environ, read_contexts)
-            _replace(chosen)
+            replace_environment(chosen)
         return parse(context, arguments)
 
     command.parse_args = parse_args
@@ -74,21 +73,3 @@ def _made() -> list[Any]:
     for one in made:
         one.expose_value = False
     return made
-
-
-@contextmanager
-def own_environment() -> Iterator[None]:
-    """A block whose environment is as before when it ends."""
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        _replace(before)
-
-
-def _replace(environment: dict[str, str]) -> None:
-    for name in os.environ.keys() - environment.keys():
-        del os.environ[name]
-    for name, value in environment.items():
-        if os.environ.get(name) != value:
-            os.environ[name] = value

@@ -14,7 +14,7 @@ from quorate.controller.api.headers import NODE
 from quorate.controller.client import login
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.login import InvalidLogin, PasswordLogin
-from quorate.controller.client.secured import SecretInPlaintext
+from quorate.controller.client.targets import SecretInPlaintext
 from quorate.controller.identity.login_failures import FAILURES_MAX, FORGOTTEN_MS
 from quorate.controller.identity.logins import EXCHANGE_MS, Logins
 from quorate.controller.logs.refusal_log import RefusalLog

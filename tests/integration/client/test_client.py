@@ -13,7 +13,8 @@ from quorate.controller.api.content import MSGPACK, pack
 from quorate.controller.api.errors import FeedOutOfRange
 from quorate.controller.client.attempts import Unreachable
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.connection import InvalidUrl, NoAnswer, NotSent, controller_url
+from quorate.controller.client.connection import NoAnswer, NotSent
+from quorate.controller.client.targets import InvalidUrl, controller_url
 from quorate.controller.protocol import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionRequest,

@@ -12,8 +12,8 @@ from quorate.broker.access_settings import BrokerAccessSettings
 from quorate.broker.machine import on_this_machine
 from quorate.broker.settings import BrokerSettings
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.client.secured import SecretInPlaintext
-from quorate.scripts.terminal.connecting import is_insecure
+from quorate.controller.client.targets import SecretInPlaintext
+from quorate.scripts.terminal.places.controllers import is_insecure
 
 SECRET = b"s" * 32
 FAR, NEAR = "10.0.0.1:8080", "127.0.0.1:8080"

@@ -14,7 +14,7 @@ from quorate.metadata_log.private_files import read_secret, read_secrets
 from quorate.scripts.certificates.certificate_files import read_key_file
 from quorate.scripts.cli.access.bearer_tokens import list_tokens
 from quorate.scripts.logins.passwords import read_password
-from quorate.scripts.terminal.connecting import find_secret
+from quorate.scripts.terminal.places.controllers import find_secret
 
 
 def key_of_tls(path: Path) -> object:

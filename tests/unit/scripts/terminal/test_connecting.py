@@ -11,8 +11,8 @@ import pytest
 from quorate.scripts.certificates.local_files import admin_paths
 from quorate.scripts.cluster.making import Ports, make_fresh
 from quorate.scripts.cluster.plan import PLAN_NAME
-from quorate.scripts.terminal import connecting
-from quorate.scripts.terminal.connecting import find_controllers, find_tls, full_urls
+from quorate.scripts.terminal.places import controllers
+from quorate.scripts.terminal.places.controllers import find_controllers, find_tls, full_urls
 from tests.integration.made_certificates import authority, issued, written
 
 LOCAL = "https://127.0.0.1:20001"
@@ -74,7 +74,7 @@ def test_certificate_beside_a_token_is_shown_too_and_it_is_said_which_counts(
     paths = written(Path(), issued(authority()), authority())
     monkeypatch.setenv("QUORATE_CERT_FILE", str(paths.cert_file))
     monkeypatch.setenv("QUORATE_KEY_FILE", str(paths.key_file))
-    connecting._say_that_two_are_shown.cache_clear()
+    controllers._say_that_two_are_shown.cache_clear()
     find_tls([ELSEWHERE])
     assert capsys.readouterr().err == ""
     for _ in range(2):

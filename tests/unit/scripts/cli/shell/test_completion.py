@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from quorate.scripts.cli.__main__ import make_app
-from quorate.scripts.cli.shell.completion import Shell, words_for
+from quorate.scripts.cli.shell.completion import Shell
+from quorate.scripts.cli.shell.completion_grammar import grammar_text
 from quorate.scripts.logins.kept_contexts import KeptContext, KeptContexts, write_contexts
+from quorate.scripts.terminal.completing.answer import words_for
+from quorate.scripts.terminal.completing.grammar import GRAMMAR_FILE
 from quorate.scripts.terminal.completing.names import NAMES_MAX
-
-Words = Callable[[str], list[str]]
-
 
 pytestmark = pytest.mark.usefixtures("bare_home")
 
 
-@pytest.fixture
-def words(monkeypatch: pytest.MonkeyPatch) -> Words:
-    """Those for a line; what they leave in the environment goes with the process that they are for."""
-    for name in ("_QUORATE_COMPLETE", "COMP_WORDS", "COMP_CWORD"):
-        monkeypatch.setenv(name, "")
+def topics(*names: str) -> Any:
+    """In the place of controllers: what they answer of topics."""
+    return lambda *_: {"topics": [{"name": name} for name in names]}
 
-    def of(line: str) -> list[str]:
-        monkeypatch.delenv("_QUORATE_COMPLETE", raising=False)
-        return words_for(line, make_app)
 
-    return of
+def test_grammar_is_that_of_the_commands() -> None:
+    again = "python -m quorate.scripts.generate_completion_grammar"
+    assert GRAMMAR_FILE.read_text(encoding="utf-8") == grammar_text(), again
 
 
 @pytest.mark.parametrize(
@@ -49,13 +46,20 @@ def words(monkeypatch: pytest.MonkeyPatch) -> Words:
         ("quorate explain br", ["broker"]),
         ("quorate status --fail-on cri", ["critical"]),
         ("quorate completion z", ["zsh"]),
+        ("quorate topics list --offline --off", []),
+        ("quorate topics list --limit 5 --json --lim", []),
+        ("quorate configs alter topic/x --set a=b --se", ["--set", "--secret-file"]),
+        ("quorate configs describe group/x --name consumer.session", ["consumer.session.timeout.ms"]),
+        ("quorate configs describe -- to", ["topic/"]),
+        ("quorate drill run steady leader-k", ["leader-kill"]),
+        ("quorate can-stop c", ["controller"]),
     ],
 )
-def test_words_that_are_known_here_complete_a_line(words: Words, line: str, found: list[str]) -> None:
+def test_words_that_are_known_here_complete_a_line(line: str, found: list[str]) -> None:
     write_contexts(
         KeptContexts(contexts=(KeptContext(name="prod", controllers="c:1"), KeptContext(name="twin", directory="/")))
     )
-    assert words(line) == found
+    assert words_for(line) == found
 
 
 @pytest.mark.parametrize(
@@ -65,32 +69,29 @@ def test_words_that_are_known_here_complete_a_line(words: Words, line: str, foun
         "quorate topics list --dir none --context also or", "quorate topics describe --context none or",
         "quorate topics describe --controllers 127.0.0.1:1 or", "quorate topics describe --controllers ::: or",
         "quorate topics describe '", "quorate topics list --limit x or", "quorate " + "x " * 40_000,
-        "quorate brokers describe --secret-file none 1",
+        "quorate brokers describe --secret-file none 1", "quorate topics set-replication-factor orders 3 or",
+        "quorate explain nothing or", "quorate topics describe -- --not", "quorate configs alter --unknown=re",
     ],
 )  # fmt: skip
 def test_line_that_nothing_completes_is_met_with_silence(
-    words: Words,
     line: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert words(line) == []
+    assert words_for(line) == []
     assert capfd.readouterr() == ("", "")
 
 
-def test_whoever_would_have_to_log_in_is_not_asked(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_would_have_to_log_in_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A password would be sent, and the login written down."""
     monkeypatch.setenv("QUORATE_USER", "ana")
     monkeypatch.setenv("QUORATE_PASSWORD_FILE", "none")
     monkeypatch.setenv("QUORATE_CONTROLLERS", "127.0.0.1:1")
 
-    async def answers(*_: object) -> list[str]:
-        return ["orders"]
-
-    monkeypatch.setattr("quorate.scripts.terminal.completing.names._answer", answers)
-    assert words("quorate topics describe or") == []
+    monkeypatch.setattr("quorate.scripts.terminal.completing.names.first_answer", topics("orders"))
+    assert words_for("quorate topics describe or") == []
     for name in ("QUORATE_USER", "QUORATE_PASSWORD_FILE"):
         monkeypatch.delenv(name)
-    assert words("quorate topics describe or") == ["orders"]
+    assert words_for("quorate topics describe or") == ["orders"]
 
 
 @pytest.mark.parametrize("shell", Shell)
@@ -128,23 +129,12 @@ def test_bash_takes_the_words_that_are_answered_and_runs_none(tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_names_that_a_shell_could_run_or_take_apart_are_left_out(words: Words, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_that_a_shell_could_run_or_take_apart_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever answers in the place of a controller may say anything."""
 
-    async def answers(*_: object) -> list[str]:
-        return [
-            "orders",
-            "or$(touch ran)",
-            "or ders",
-            "or\nders",
-            "or;x",
-            "-or",
-            "other",
-            *(f"or{n}" for n in range(500)),
-        ]
-
+    odd = ["orders", "or$(touch ran)", "or ders", "or\nders", "or;x", "-or", "other", *(f"or{n}" for n in range(500))]
     monkeypatch.setenv("QUORATE_CONTROLLERS", "127.0.0.1:1")
-    monkeypatch.setattr("quorate.scripts.terminal.completing.names._answer", answers)
-    found = words("quorate topics describe or")
+    monkeypatch.setattr("quorate.scripts.terminal.completing.names.first_answer", topics(*odd))
+    found = words_for("quorate topics describe or")
     assert len(found) == NAMES_MAX
     assert {*found} <= {"orders", *(f"or{n}" for n in range(500))}
