@@ -13,14 +13,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.scripts.cli.shell.answer_schemas import ANSWERS, broken_promises, file_name, schema_of, schema_text
+from quorate.scripts.cli.shell.answer_schemas import (
+    ANSWERS,
+    broken_promises,
+    file_name,
+    schema_of,
+    schema_text,
+    version_of,
+)
+from quorate.scripts.cli.shell.own_forms import OWN_FORMS
 
 DIRECTORY: Final = Path(__file__).resolve().parent.parent / "docs" / "schemas"
 
 
 def made() -> dict[str, dict[str, Any]]:
     """The schemas by the names of their files."""
-    return {file_name(command): schema_of(command) for command in ANSWERS}
+    return {file_name(command): schema_of(command) for command in (*ANSWERS, *OWN_FORMS)}
 
 
 def complaints(directory: Path, schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -29,10 +37,9 @@ def complaints(directory: Path, schemas: Mapping[str, Mapping[str, Any]]) -> lis
     for file in sorted(directory.glob("*.json")):
         old = json.loads(file.read_text(encoding="utf-8"))
         new = schemas.get(file.name, {})
-        version = old["properties"]["schema_version"]["const"]
         if not new:
             told.append(f"{file.name}: the command has no answer any more")
-        elif new["properties"]["schema_version"]["const"] == version:
+        elif version_of(new) == version_of(old):
             told += [f"{file.name}: {place} is not what it was" for place in broken_promises(old, new)]
     return told
 

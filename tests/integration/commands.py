@@ -14,6 +14,7 @@ import pytest
 
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.terminal.command_line import run
+from tests.integration.answers_by_schema import check_answer
 from tests.integration.http_stage import Stage, stage
 
 
@@ -68,6 +69,7 @@ def _run_here(arguments: list[str]) -> Ended:
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err, pytest.raises(SystemExit) as ended:
         run(make_app(arguments), arguments)
     code = ended.value.code
+    check_answer(arguments, out.getvalue())
     return Ended(code if isinstance(code, int) else 0, out.getvalue(), err.getvalue())
 
 

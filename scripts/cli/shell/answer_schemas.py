@@ -21,14 +21,26 @@ from quorate.controller.api.resources import (
     QuorumReply,
     TopicsReply,
 )
-from quorate.controller.protocol.acls import DescribeAclsResponse
+from quorate.controller.protocol.acls import CreateAclsResponse, DeleteAclsResponse, DescribeAclsResponse
+from quorate.controller.protocol.brokers import UnregisterBrokerResponse
 from quorate.controller.protocol.configs import DescribeConfigsResult
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
 from quorate.controller.protocol.features import DescribeFeaturesResponse
-from quorate.controller.protocol.partitions import ListPartitionReassignmentsResponse
-from quorate.controller.protocol.quotas import DescribeClientQuotasResponse
-from quorate.controller.protocol.scram import DescribeUserScramCredentialsResponse
-from quorate.controller.protocol.tokens import DescribeDelegationTokenResponse
+from quorate.controller.protocol.labels import AlterLabelsResponse
+from quorate.controller.protocol.partitions import (
+    AlterPartitionReassignmentsResponse,
+    ElectLeadersResponse,
+    ListPartitionReassignmentsResponse,
+)
+from quorate.controller.protocol.quotas import AlterClientQuotasResponse, DescribeClientQuotasResponse
+from quorate.controller.protocol.scram import AlterUserScramCredentialsResponse, DescribeUserScramCredentialsResponse
+from quorate.controller.protocol.tokens import (
+    CreateDelegationTokenResponse,
+    DescribeDelegationTokenResponse,
+    ExpireDelegationTokenResponse,
+    RenewDelegationTokenResponse,
+)
+from quorate.controller.protocol.topics import CreatePartitionsResponse, CreateTopicsResponse, DeleteTopicsResponse
 from quorate.scripts.cli.access.context import ContextsReply
 from quorate.scripts.cli.brokers import BrokerDescription
 from quorate.scripts.cli.feed import FeedReaders
@@ -36,6 +48,7 @@ from quorate.scripts.cli.labels import FoundLabels
 from quorate.scripts.cli.moves.drain import Decommissioned
 from quorate.scripts.cli.moves.running import MoveReport
 from quorate.scripts.cli.plans.apply import AppliedSteps
+from quorate.scripts.cli.shell.own_forms import OWN_FORMS, own_schema
 from quorate.scripts.cli.snapshot.backup import BackedUp
 from quorate.scripts.cli.snapshot.listing import ListedCheckpoints
 from quorate.scripts.cli.snapshot.save import Saved
@@ -44,13 +57,16 @@ from quorate.scripts.cli.topics.partitions import NamedPartitions
 from quorate.scripts.cli.topics.reassign import Applied, ReassignmentProposal
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions
 from quorate.scripts.cli.topics.topics import TopicDescriptions
+from quorate.scripts.drills.outcome import DrillOutcome
 from quorate.scripts.lost_majority.verification import RecoveryVerification
 from quorate.scripts.terminal.programs.documents import SCHEMA_VERSION
 from quorate.scripts.terminal.survey import ControllerSurvey
 
-#: Command -> the model of its answer. The outcomes of changes are those of the HTTP API, and are told there.
+#: Command -> the model of its answer.
 ANSWERS: Final[Mapping[str, type[BaseModel]]] = {
+    "acls add": CreateAclsResponse,
     "acls list": DescribeAclsResponse,
+    "acls remove": DeleteAclsResponse,
     "apply": AppliedSteps,
     "backup": BackedUp,
     "brokers decommission": Decommissioned,
@@ -58,21 +74,29 @@ ANSWERS: Final[Mapping[str, type[BaseModel]]] = {
     "brokers drain": MoveReport,
     "brokers feed": FeedReaders,
     "brokers list": BrokersReply,
+    "brokers unregister": UnregisterBrokerResponse,
     "can-stop broker": CanStopReply,
     "can-stop controller": CanStopReply,
     "cluster balance": MoveReport,
     "cluster describe": ClusterReply,
     "configs describe": DescribeConfigsResult,
     "context list": ContextsReply,
+    "drill run": DrillOutcome,
+    "elect": ElectLeadersResponse,
     "explain": ExplainReply,
     "features describe": DescribeFeaturesResponse,
     "labels list": FoundLabels,
+    "labels remove": AlterLabelsResponse,
+    "labels set": AlterLabelsResponse,
     "partitions describe": NamedPartitions,
     "partitions list": PartitionsReply,
     "quorum controllers": ControllersReply,
     "quorum describe": QuorumReply,
     "quotas list": DescribeClientQuotasResponse,
+    "quotas remove": AlterClientQuotasResponse,
+    "quotas set": AlterClientQuotasResponse,
     "reassign apply": Applied,
+    "reassign cancel": AlterPartitionReassignmentsResponse,
     "reassign list": ListPartitionReassignmentsResponse,
     "reassign plan": ReassignmentProposal,
     "reassign verify": MovedPartitions,
@@ -81,15 +105,26 @@ ANSWERS: Final[Mapping[str, type[BaseModel]]] = {
     "snapshot save": Saved,
     "snapshot take": TakenCheckpoints,
     "status": ControllerSurvey,
+    "tokens create": CreateDelegationTokenResponse,
+    "tokens expire": ExpireDelegationTokenResponse,
     "tokens list": DescribeDelegationTokenResponse,
+    "tokens renew": RenewDelegationTokenResponse,
+    "topics add-partitions": CreatePartitionsResponse,
+    "topics create": CreateTopicsResponse,
+    "topics delete": DeleteTopicsResponse,
     "topics deletions": DescribeTopicDeletionsResponse,
     "topics describe": TopicDescriptions,
     "topics list": TopicsReply,
     "topics set-replication-factor": MoveReport,
+    "undo": AppliedSteps,
     "users list": DescribeUserScramCredentialsResponse,
+    "users remove": AlterUserScramCredentialsResponse,
+    "users set": AlterUserScramCredentialsResponse,
     "what-if": WhatIfReply,
 }
 
+#: Of forms in whose documents it does not stand.
+_VERSION_SAID: Final = "schema_version "
 #: Before the fields of each answer (``documents.as_document``).
 _HEAD: Final[Mapping[str, Any]] = {
     "schema_version": {"const": SCHEMA_VERSION},
@@ -111,15 +146,26 @@ _HEAD: Final[Mapping[str, Any]] = {
 
 def schema_of(command: str) -> dict[str, Any]:
     """The schema of what a command writes."""
+    begin = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"quorate {command} --json"}
+    if command in OWN_FORMS:
+        form = OWN_FORMS[command]
+        return begin | own_schema(form) | {"$comment": f"{form.wrapping}; {_VERSION_SAID}{SCHEMA_VERSION}"} | begin
     made = ANSWERS[command].model_json_schema(mode="serialization")
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"quorate {command} --json",
+        **begin,
         "type": "object",
         "properties": {**_HEAD, **made.get("properties", {})},
         "required": [*_HEAD, *made.get("required", [])],
         "$defs": made.get("$defs", {}),
     }
+
+
+def version_of(schema: Mapping[str, Any]) -> int:
+    """The version of the forms to which a schema belongs."""
+    if "$comment" in schema:
+        return int(schema["$comment"].rpartition(_VERSION_SAID)[2])
+    version: int = schema["properties"]["schema_version"]["const"]
+    return version
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:

@@ -61,6 +61,9 @@ async def test_login_is_kept_for_the_controllers_that_were_named_until_the_logou
         assert "whoever copied it may until 20" in gone.out
         assert token not in file.read_text()
         assert (await created("after", s.urls[0])).code == exit_codes.REFUSED
+        told = await alone("login", "ana", "--password-file", "ana", "--controllers", s.urls[0], "--json")
+        assert json.loads(told.out)["principal"] == "User:ana"
+        await alone("logout", "--all")
         assert "Nobody was logged in" in (await alone("logout", "--all")).out
 
 

@@ -18,6 +18,7 @@ from quorate.scripts.cluster.making import controller_directory
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.process import ManagedProcess
 from quorate.scripts.tour.writes import WriteStream
+from tests.integration.answers_by_schema import check_answer
 from tests.integration.commands import Ended, end_of
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
@@ -36,7 +37,9 @@ async def recover(*arguments: str) -> Ended:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    return await end_of(process)
+    ended = await end_of(process)
+    check_answer(["recover", *arguments], ended.out)
+    return ended
 
 
 def old_controller(cluster: LocalCluster, node: int, aside: Path) -> ManagedProcess:
@@ -109,7 +112,7 @@ async def test_quorum_whose_majority_is_gone_is_rebuilt(tmp_path: Path) -> None:
         planned = await recover("plan", "--dir", str(directory), "--brokers", brokers, "--out", plan_file, "--json")
         unconsented = await recover("apply", plan_file, "--yes")
         consent = ("--yes", "--accept-loss", str(json.loads(planned.out)["lost_from"]))
-        applied = await recover("apply", plan_file, *consent)
+        applied = await recover("apply", plan_file, *consent, "--json")
         renewed = LocalCluster(directory, known_plan(directory))
         try:
             for process in renewed.controllers.values():

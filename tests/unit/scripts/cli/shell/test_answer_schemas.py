@@ -10,23 +10,19 @@ import jsonschema_rs
 import pytest
 
 from quorate.scripts.cli.shell.answer_schemas import ANSWERS, broken_promises, file_name, schema_of
+from quorate.scripts.cli.shell.own_forms import OWN_FORMS
 from quorate.scripts.generate_answer_schemas import DIRECTORY, complaints, made, write
 from quorate.scripts.terminal import exit_codes
 from tests.integration.commands import alone
-from tests.unit.scripts.cli.test_reading_commands import WRITES, leaves_of_all
+from tests.unit.scripts.cli.test_reading_commands import leaves_of_all
 
 LOG = Path(__file__).parents[4] / "data" / "kafka" / "dynamic-small" / "m1" / "log"
-#: Answers to questions, that have a form of their own, and what it is told by.
+#: What has no schema, and why.
 OTHER_FORMS = {
-    "audit reads": "a line each", "audit verify": "a line each",
-    "certs show": "files, no cluster", "history": "a line each",
-    "image diff": "as `image show`", "image show": "a state, which docs/operations.md tells of",
-    "incidents": "findings, as `pipeline incidents`", "log dump": "records, a line each",
-    "node list": "processes, no cluster", "refusals": "a line each",
-    "snapshot export": "files, no cluster", "snapshot restore": "files, no cluster",
-    "snapshot show": "a state, as `image show`", "snapshot verify": "files, no cluster",
-    "timeline": "a line each",
-}  # fmt: skip
+    "image show": "a state, whose parts are as the records that they come of",
+    "log dump": "records, a line each: their fields are those of Kafka's schemas",
+    "snapshot show": "a state, as `image show`",
+}
 
 
 def test_files_are_those_that_the_models_make() -> None:
@@ -37,15 +33,16 @@ def test_files_are_those_that_the_models_make() -> None:
         assert found[name] == schema, f"{name}: {again}"
 
 
-def test_every_command_that_reads_has_a_schema_or_a_form_of_its_own() -> None:
-    reading = {
+def test_every_command_with_json_has_a_schema() -> None:
+    writing_json = {
         name
         for name, command in leaves_of_all()
         if name.split()[0] != "pipeline" and any("--json" in one.opts for one in command.params)
-    } - WRITES
-    without = reading - ANSWERS.keys() - OTHER_FORMS.keys()
-    assert without == set(), "give it a model in answer_schemas.ANSWERS, or say here which form its answer has"
-    assert OTHER_FORMS.keys() - reading == set()
+    }
+    with_schema = ANSWERS.keys() | OWN_FORMS.keys()
+    assert writing_json - with_schema - OTHER_FORMS.keys() == set(), "give it a model in answer_schemas or own_forms"
+    assert (with_schema | OTHER_FORMS.keys()) - writing_json == set(), "no such command writes JSON"
+    assert ANSWERS.keys() & OWN_FORMS.keys() == set()
 
 
 READS = [
