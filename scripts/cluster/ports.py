@@ -64,10 +64,8 @@ def free_stretch(count: int) -> int:
         # Processes that look at the same time begin at different places.
         first = _STRETCH_MIN + (os.getpid() * count + attempt * _STRETCH_STEP) % _STRETCH_STARTS
         try:
-            with ExitStack() as held:
-                for port in range(first, first + count):
-                    _hold(port, held)
-                _held.enter_context(held.pop_all())
+            for port in range(first, first + count):
+                _hold(port)
         except OSError:
             continue
         return first
@@ -75,14 +73,11 @@ def free_stretch(count: int) -> int:
 
 
 def _hold(port: int, held: ExitStack = _held) -> int:
-    """Bind a port, 0 for any that is free, and keep it while it is ``held``; its number.
-
-    Only then it may be shared: bound as one that may be, it would be given to all who ask for it by its number.
-    """
+    """Bind a port, 0 for any that is free, and keep it while it is ``held``; its number."""
     holder = socket.socket()
     try:
-        holder.bind((LOOPBACK, port))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((LOOPBACK, port))
     except OSError:
         holder.close()
         raise

@@ -1,16 +1,21 @@
-"""The rows of a partition table that belong to a topic."""
+"""The rows of a partition table that belong to a topic.
+
+Rows of many topics are found by one look-up each, or, where they lie in the order in which they are asked for, as those
+of a mass change do, from the pages themselves: a look-up in a large map misses the processor's caches several times.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import UUID_BYTES, Uuid
-from quorate.snapshots.table.pages import Rows
+from quorate.snapshots.table import page_access
+from quorate.snapshots.table.pages import PAGE_SHIFT, Page, Rows
 
 
 class Extent(NamedTuple):
@@ -23,6 +28,20 @@ class Extent(NamedTuple):
 
 #: The extent of a topic without partitions.
 NO_ROWS: Final = Extent(0, 0)
+#: Topics from which on it is worth a try to find them beside each other; and rows of the table between the first and
+#: the last of them, for each row asked for, up to which it is.
+_NEIGHBOURS_MIN: Final = 32
+_ROWS_BETWEEN_MAX: Final = 16
+
+
+class ExtentsByTopic(Protocol):
+    """A map of them, or one that is being edited."""
+
+    def get(self, key: Uuid, /) -> Extent | None:
+        """A topic's; None: it has none."""
+
+    def get_many(self, keys: Sequence[Uuid], /) -> list[Extent | None]:
+        """Of many topics, in their order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +88,57 @@ class TopicStretches:
         if is_unknown.any():
             rows[is_unknown] = -1
         return rows
+
+
+def reserved_rows(
+    extents: ExtentsByTopic, pages: Sequence[Page], topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]
+) -> Rows:
+    """int64[n]: rows reserved for partitions (uint8[n, 16], int32[n]); -1 where none is."""
+    stretches = TopicStretches.of(topic_ids)
+    rows = _neighbouring_rows(extents, pages, stretches, partition_ids)
+    if rows is not None:
+        return rows
+    return stretches.find_rows(extent_column(extents.get_many(stretches.topics)), partition_ids)
+
+
+def _neighbouring_rows(
+    extents: ExtentsByTopic, pages: Sequence[Page], stretches: TopicStretches, partition_ids: NDArray[np.int32]
+) -> Rows | None:
+    """The rows of partitions, strictly ascending; None: they do not ascend, or one of them was never declared."""
+    if len(stretches) < _NEIGHBOURS_MIN:
+        return None
+    first, last = (extents.get(stretches.ids[at].tobytes()) for at in (0, -1))
+    if first is None or last is None:
+        return None
+    end = last.first_row + last.size
+    if not 0 < end - first.first_row <= _ROWS_BETWEEN_MAX * len(partition_ids):
+        return None
+    starts = _first_partitions(pages, first.first_row, end)
+    if len(starts) > len(stretches):
+        known = page_access.gather(pages, starts, ("topic_ids",))["topic_ids"]
+        starts = starts[np.isin(_halves(known), _halves(stretches.ids))]
+    if len(starts) != len(stretches):
+        return None
+    # A partition lies where its topic begins, and its number further: where the number is right, so is the topic.
+    rows: Rows = np.repeat(starts, stretches.lengths)
+    rows += partition_ids
+    if rows[0] < first.first_row or rows[-1] >= end or (rows[1:] <= rows[:-1]).any():
+        return None
+    known = page_access.gather(pages, starts, ("topic_ids",))["topic_ids"]
+    numbers = page_access.gather(pages, rows, ("partition_ids",))["partition_ids"]
+    return rows if np.array_equal(known, stretches.ids) and np.array_equal(numbers, partition_ids) else None
+
+
+def _first_partitions(pages: Sequence[Page], first_row: int, row_end: int) -> Rows:
+    """int64[k], ascending: rows of partitions number 0 from a row to another one (exclusive)."""
+    numbers = range(first_row >> PAGE_SHIFT, (row_end - 1 >> PAGE_SHIFT) + 1)
+    found = np.concatenate([np.flatnonzero(pages[n].partition_ids == 0) + (n << PAGE_SHIFT) for n in numbers])
+    return found[np.searchsorted(found, first_row) : np.searchsorted(found, row_end)]
+
+
+def _halves(ids: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """uint64[n]: the second half of each id (uint8[n, 16]): made at random where ids are, counted where they are."""
+    return np.ascontiguousarray(ids).view(np.uint64)[:, 1]
 
 
 def numbered(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from quorate.snapshots.counts.tally import OFFLINE, REASSIGNING
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.directories import DirectoryDictionary
-from quorate.snapshots.table.extents import Extent, TopicStretches, extent_column
+from quorate.snapshots.table.extents import Extent, TopicStretches, reserved_rows
 from quorate.snapshots.table.kept_counts import NO_COUNTS, NO_OWN_MIN_ISRS, KeptCounts, OwnMinIsrs
 from quorate.snapshots.table.pages import (
     COLUMNS,
@@ -120,8 +120,7 @@ class PartitionTable:
 
     def reserved_rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: as ``rows_for``; one between others of its topic that was never declared has its empty row."""
-        stretches = TopicStretches.of(topic_ids)
-        return stretches.find_rows(extent_column(self.extents.get_many(stretches.topics)), partition_ids)
+        return reserved_rows(self.extents, self.pages, topic_ids, partition_ids)
 
     def partition_id(self, row: int) -> int:
         """The partition number in a row; -1 if it holds none."""

@@ -16,7 +16,7 @@ from quorate.metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from quorate.metadata_log.records.records import PartitionChangeRecord, PartitionRecord
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.maps.persistent_map import MapEditor, PersistentMap
-from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column
+from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column, reserved_rows
 from quorate.snapshots.table.kept_counts import OwnMinIsrs
 from quorate.snapshots.table.page_access import holds_partition, read_partition, search
 from quorate.snapshots.table.page_editor import PageEditor
@@ -102,6 +102,10 @@ class TableEditor:
     def find_extents(self, stretches: TopicStretches) -> NDArray[np.int64]:
         """int64[s, 2]: first row and size of each stretch's topic as they are now; zeros where it has none."""
         return extent_column(self._extents.get_many(stretches.topics))
+
+    def find_rows(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
+        """int64[n]: rows reserved now for partitions (uint8[n, 16], int32[n]); -1 where none is."""
+        return reserved_rows(self._extents, self.pages.pages, topic_ids, partition_ids)
 
     def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
         """Make sure that topics have rows for partitions 0 to their size (exclusive).

@@ -111,8 +111,7 @@ def change_run(editor: TableEditor, run: PartitionChangeRun) -> None:
     """
     _check_ids(run)
     _check_recovery(run.leader_recovery_state, (NO_RECOVERY_CHANGE, RECOVERED, RECOVERING))
-    stretches = TopicStretches.of(run.topic_ids)
-    rows = stretches.find_rows(editor.find_extents(stretches), run.partition_ids)
+    rows = editor.find_rows(run.topic_ids, run.partition_ids)
     if len(rows) and int(rows.min()) < 0:
         at = int(np.argmin(rows))
         raise unknown_partition(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))

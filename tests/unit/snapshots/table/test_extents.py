@@ -46,10 +46,11 @@ class CountedMap(PersistentMap[Uuid, Extent]):
 
 
 def test_as_many_topics_are_looked_up_as_are_asked_for_however_often() -> None:
-    extents = CountedMap({bytes([1, *number.to_bytes(3, "big")]) * 4: Extent(0, 1) for number in range(1_000)})
+    extents = CountedMap({bytes([1, *number.to_bytes(3, "big")]) * 4: Extent(number, 1) for number in range(1_000)})
     table = PartitionTable(extents=extents)
 
     for _ in range(50):
-        table.reserved_rows_for(ids(*[bytes([1, 0, 0, number]) * 4 for number in range(40)]), np.zeros(40, np.int32))
+        backwards = ids(*[bytes([1, 0, 0, number]) * 4 for number in reversed(range(40))])
+        table.reserved_rows_for(backwards, np.zeros(40, np.int32))
 
     assert extents.looked_up == 50 * 40
