@@ -31,6 +31,8 @@ async def drill(directory: Path, *arguments: str) -> Ended:
     )
     ended = await end_of(process)
     assert list(temporary.iterdir()) == [], ended
+    for line in ended.out.splitlines() if "--json" in arguments else ():
+        require_writes_throughout(json.loads(line))
     return ended
 
 
@@ -65,7 +67,6 @@ async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) ->
     assert outcome["reason"].startswith("longest wait of a write, ms: ")
     values = {one["expectation"]["name"]: one["value"] for one in outcome["measured"]}
     assert (values["lost_writes"], values["nodes_that_differ"]) == (0, 0)
-    require_writes_throughout(outcome)
     (report,) = reports.iterdir()
     assert (outcome.pop("schema_version"), outcome.pop("as_of")) == (1, None), "of a command's answer, and no state"
     assert json.loads((report / "leader-kill.json").read_text()) == outcome
@@ -76,11 +77,11 @@ async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) ->
 @pytest.mark.timeout(300)
 async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -> None:
     """One of the drills whose machine fails."""
-    ended = await drill(tmp_path, "full-disk")
+    ended = await drill(tmp_path, "full-disk", "--json")
 
     assert ended.code == 0, ended
     assert "ended with exit code 70" in ended.out
-    assert "full-disk: passed" in ended.out
+    assert json.loads(ended.out)["verdict"] == "passed"
 
 
 @pytest.mark.timeout(300)
@@ -107,7 +108,7 @@ async def test_controller_with_the_directory_of_another_does_not_start(tmp_path:
     assert unsaid.code == 1
     assert "say --destroy" in unsaid.err
     assert {path: path.read_bytes() for path in before} == before
-    ended = await drill(tmp_path, "foreign-directory", "--on", str(cluster), "--destroy")
+    ended = await drill(tmp_path, "foreign-directory", "--on", str(cluster), "--destroy", "--json")
 
     assert ended.code == 0, ended
     assert "belongs to node" in ended.out
