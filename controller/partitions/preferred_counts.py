@@ -61,11 +61,11 @@ class PreferredCounts:
         return True
 
     def missing_more_than(self, percentage: int) -> NDArray[np.int32]:
-        """int32[b]: brokers that do not lead more than this share of what they are preferred for."""
+        """int32[b], ascending: brokers that do not lead more than this share of what they are preferred for."""
         found = [
             broker for broker, missed in self._missed.items() if missed * 100 > self._preferred[broker] * percentage
         ]
-        return np.array(found, np.int32)
+        return np.array(sorted(found), np.int32)
 
     def _add(self, counted: _PreferencesOfPage, sign: int) -> None:
         for total, counts in ((self._preferred, counted.preferred), (self._missed, counted.missed)):

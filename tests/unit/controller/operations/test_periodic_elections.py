@@ -149,15 +149,33 @@ def test_balance_more_than_a_pass_holds_goes_on_at_once() -> None:
 
 @pytest.mark.usefixtures("small_passes")
 def test_balance_finding_nothing_looks_at_a_bounded_number_of_rows_at_once() -> None:
-    """The preferred leader of most partitions is away, as after the loss of a broker."""
-    away = [partition(number, (3, 1), (1,), 1) for number in range(9)]
-    c = Controller(*away, partition(9, (0, 1), (0, 1), 1), settings=settings())
+    """The preferred leader of most partitions is not in sync, as after it came back."""
+    behind = [partition(number, (2, 1), (1,), 1) for number in range(9)]
+    c = Controller(*behind, partition(9, (0, 1), (0, 1), 1), settings=settings())
 
     first = decide_balance_leaders(c.quorum.stable, c.config)
     assert (list(first.records), first.reply) == ([], 4)
     c.scheduler.advance(MINUTES_5)
 
     assert c.partition(9).leader == 0
+
+
+@pytest.mark.usefixtures("small_passes")
+def test_balance_passes_over_partitions_whose_preferred_leader_is_away() -> None:
+    """As after the loss of a broker: nothing can be given back to it, however many there are."""
+    away = [partition(number, (3, 1), (1,), 1) for number in range(9)]
+    c = Controller(*away, partition(9, (0, 1), (0, 1), 1), settings=settings())
+
+    first = decide_balance_leaders(c.quorum.stable, c.config)
+    assert (sum(len(run) for run in first.records if not isinstance(run, tuple)), first.reply) == (1, None)
+
+
+def test_balance_elects_where_nobody_active_leads_though_the_preferred_leader_is_away() -> None:
+    c = Controller(partition(0, (3, 1), (1,), -1), partition(1, (4, 3, 1), (3, 1), 3), settings=settings())
+
+    c.scheduler.advance(MINUTES_5)
+
+    assert [c.partition(number).leader for number in range(2)] == [1, 1]
 
 
 @pytest.mark.parametrize(

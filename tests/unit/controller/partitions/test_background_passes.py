@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.decisions.decision import Decision
 from quorate.controller.partitions import elections, preferred_counts
 from quorate.controller.partitions.elections import decide_balance_leaders, decide_elect_unclean_leaders
 from quorate.controller.partitions.preferred_counts import COUNTED_PAGES_PER_PASS_MAX, PreferredCounts
-from quorate.metadata_log.records.records import PartitionChangeRecord, VersionedRecord
+from quorate.metadata_log.records.records import BrokerRegistrationChangeRecord, PartitionChangeRecord, VersionedRecord
 from quorate.scripts.benchmarks.large_cluster import large_image
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table.page_access import is_not_led_by_preferred
 from quorate.snapshots.table.pages import PAGE_ROWS, Page, PagePredicate
+from quorate.snapshots.table.slot_layout import PREFERRED_SLOT
 from tests.default_parts import controller_config
+from tests.unit.broker import images
 
 PAGES = 2 * COUNTED_PAGES_PER_PASS_MAX + 5
 CONFIG = controller_config(node_id=9, cluster_id="c")
@@ -109,3 +114,37 @@ def test_counts_that_were_kept_say_what_new_ones_say(image: MetadataImage) -> No
     said = [sorted(kept.missing_more_than(percentage).tolist()) for percentage in percentages]
     assert said == [sorted(new.missing_more_than(percentage).tolist()) for percentage in percentages]
     assert said[0]
+
+
+def random_image(draw: random.Random) -> MetadataImage:
+    """Five brokers, some fenced or shutting down, and partitions in any state, also such as no decision leaves."""
+    partitions = []
+    for number in range(60):
+        replicas = draw.sample(range(1, 7), draw.randrange(1, 5))
+        isr = draw.sample(replicas, draw.randrange(len(replicas) + 1))
+        leader = draw.choice([*isr, -1])
+        partitions.append(images.partition(0, number, replicas, isr=isr, leader=leader))
+    image = images.cluster_image(range(1, 6), partitions)
+    away = [images.fencing(broker, fenced=True) for broker in range(1, 6) if draw.random() < 0.3]
+    leaving = [
+        BrokerRegistrationChangeRecord(broker_id=broker, broker_epoch=1, in_controlled_shutdown=1)
+        for broker in range(1, 6)
+        if draw.random() < 0.2
+    ]
+    return images.replayed(image, *away, *leaving)
+
+
+@pytest.mark.parametrize("config", [CONFIG, SHARED])
+@pytest.mark.parametrize("seed", range(40))
+def test_balance_passes_over_nothing_in_which_somebody_would_be_elected(
+    seed: int, config: ControllerConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = random_image(random.Random(seed))
+    changed = decide_balance_leaders(image, config).records
+    monkeypatch.setattr(elections, "_may_be_balanced", lambda imbalanced, _, page: _all_missed(imbalanced, page))
+    assert [*map(repr, changed)] == [*map(repr, decide_balance_leaders(image, config).records)]
+
+
+def _all_missed(imbalanced: NDArray[np.int32] | None, page: Page) -> NDArray[np.bool_]:
+    missed = is_not_led_by_preferred(page)
+    return missed if imbalanced is None else missed & np.isin(page.slots[PREFERRED_SLOT], imbalanced)
