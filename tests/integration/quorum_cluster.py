@@ -152,6 +152,17 @@ class Cluster:
                         if status is not None and status["leading"]:
                             return index
 
+    async def append(self, payload: bytes, *, without: int | None = None) -> int:
+        """Have it acknowledged, by whoever leads then; the offset at which it ends."""
+        while True:
+            client = await self.connect(await self.leader(without=without))
+            try:
+                reply = await client.ask(op="append", payload=payload.hex())
+            finally:
+                await client.close()
+            if "end" in reply:
+                return int(reply["end"])
+
     async def level(self) -> int:
         """Wait until all nodes are voters with the same log, all of it committed; its end."""
         async with asyncio.timeout(DEADLINE_SECONDS):

@@ -32,13 +32,19 @@ async def test_leader_epoch_and_voters_of_the_past_are_those_of_the_log(tmp_path
         await cluster.client.create_topics(CreateTopicsRequest(topics=[topic]))
         cluster.controllers[first.active_id].kill()
         left = next(id_ for id_ in urls if id_ != first.active_id)
-        async with ControllerClient([urls[left]]) as client:
+        client_url = f"http://{urls[left]}"
+        async with ControllerClient([client_url]) as client:
 
             async def is_led() -> bool:
                 return (await client.describe_quorum()).active_id not in (first.active_id, None)
 
             await eventually(is_led, "another controller leads")
             now = await client.describe_quorum()
+
+            async def knows() -> bool:
+                return (await client.quorum_of(client_url, 1_000))[1].high_watermark >= now.high_watermark
+
+            await eventually(knows, "the one that is asked knows of its epoch")
         asked = ("--controllers", urls[left])
         then = await shown("quorum", "describe", "--at", str(empty), *asked)
         assert (then["is_past"], then["is_active"], then["applied_offset"]) == (True, False, empty)

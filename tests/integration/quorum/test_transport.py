@@ -32,7 +32,7 @@ from tests.integration import commands
 from tests.integration.forgetful_link import HOST, ForgetfulLink
 from tests.integration.quorum.transport_stage import Node, config
 from tests.integration.quorum_stranger import SECRET, Stranger
-from tests.waiting import eventually
+from tests.waiting import eventually, within
 
 TIMING = quorum_timing()
 
@@ -203,7 +203,7 @@ async def test_oldest_connection_without_proof_makes_room_for_another() -> None:
     async with alone() as (node, transport):
         silent = [await Stranger.at(transport.port) for _ in range(UNPROVED_MAX + 5)]
         peer = await Stranger.at(transport.port)
-        async with asyncio.timeout(HANDSHAKE_TIMEOUT / 2):  # sooner than they are given up for saying nothing
+        with within(HANDSHAKE_TIMEOUT / 2, "they are given up for saying nothing"):
             for stranger in silent[:5]:
                 await stranger.closed()
             await peer.prove(transport.config)
@@ -258,7 +258,7 @@ async def test_request_of_http_is_answered_with_a_sentence_whatever_else_is_sent
         reader, writer = await asyncio.open_connection(HOST, transport.port)
         writer.write(b"POST /v1/topics HTTP/1.1\r\nHost: here\r\n\r\n" + bytes(body_bytes))
 
-        async with asyncio.timeout(HANDSHAKE_TIMEOUT / 2):
+        with within(HANDSHAKE_TIMEOUT / 2, "it was waited for what else it says"):
             answer = (await reader.read()).decode()
 
         assert answer.startswith("HTTP/1.1 400 Bad Request\r\n")
@@ -268,8 +268,9 @@ async def test_request_of_http_is_answered_with_a_sentence_whatever_else_is_sent
 
 
 async def test_command_that_is_sent_to_the_quorum_port_says_so_at_once() -> None:
-    async with alone(http_url="http://127.0.0.1:18081") as (_, transport), asyncio.timeout(HANDSHAKE_TIMEOUT):
-        ended = await commands.alone("topics", "list", "--controllers", f"{HOST}:{transport.port}")
+    async with alone(http_url="http://127.0.0.1:18081") as (_, transport):
+        with within(HANDSHAKE_TIMEOUT, "it was waited for"):
+            ended = await commands.alone("topics", "list", "--controllers", f"{HOST}:{transport.port}")
 
     assert ended.code == exit_codes.UNREACHABLE
     assert "this is the quorum port of controller 1, for controllers only; its HTTP API is at" in ended.said
@@ -282,7 +283,7 @@ async def test_requests_of_http_that_hang_on_are_bounded_as_others_that_prove_no
         first, *others = [await Stranger.at(transport.port) for _ in range(UNPROVED_MAX + 1)]
         for other in (first, *others):
             other.writer.write(b"GET / HTTP/1.1\r\n\r\n")
-        async with asyncio.timeout(HANDSHAKE_TIMEOUT / 2):
+        with within(HANDSHAKE_TIMEOUT / 2, "it is given up for saying nothing"):
             await first.closed()
         for other in others:
             await other.closed()
@@ -316,7 +317,7 @@ async def test_length_above_the_largest_batch_closes_the_connection() -> None:
         peer.writer.write(framed(bytes(BATCH_BYTES_MAX)))
         await eventually(_is(lambda: bool(node.messages)), "a frame as large as the largest batch is read")
         peer.writer.write(struct.pack(">I", 2 * BATCH_BYTES_MAX))
-        async with asyncio.timeout(TIMING.silence_max / 2):  # sooner than for its silence
+        with within(TIMING.silence_max / 2, "it is closed for its silence"):
             await peer.closed()
 
 
