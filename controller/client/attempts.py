@@ -23,7 +23,7 @@ from quorate.controller.client.connection import (
     Request,
     Untrusted,
 )
-from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 
 #: Between two rounds over all controllers: an election takes tens of milliseconds, at worst a second.
 _PAUSE_FIRST_SECONDS: Final = 0.02
@@ -85,7 +85,7 @@ class ConditionalSender:
 class _Failed(NamedTuple):
     """A round that nobody answered."""
 
-    reason: NotController
+    reason: ApiError
     #: Controllers that took no connection or broke it off, or are none.
     absent: int
     #: Whether none of them is a controller that this client may ask: waiting changes nothing.
@@ -177,10 +177,10 @@ class Attempts:
         """The first answer, or why no controller gave one.
 
         Raises:
-            ApiError: the first refusal.
+            ApiError: the first refusal; of what may be repeated, not that it took too long.
         """
         count = len(self._connections)
-        refused: NotController | None = None
+        refused: ApiError | None = None
         reasons: list[str] = []
         absent = broke_off = hopeless = asked = 0
         for step in range(count):
@@ -198,6 +198,12 @@ class Attempts:
             except Overloaded:
                 self._first = (index + 1) % count
                 raise
+            except ApiError as error:
+                # As where the controller fell that it was passed on to.
+                if not is_repeatable or error.code is not ErrorCode.REQUEST_TIMED_OUT:
+                    raise
+                self._silent.discard(index)
+                refused = error
             except NotSent as error:
                 absent += 1
                 hopeless += isinstance(error, self._hopeless)

@@ -64,8 +64,10 @@ def free_stretch(count: int) -> int:
         # Processes that look at the same time begin at different places.
         first = _STRETCH_MIN + (os.getpid() * count + attempt * _STRETCH_STEP) % _STRETCH_STARTS
         try:
-            for port in range(first, first + count):
-                _hold(port)
+            with ExitStack() as held:
+                for port in range(first, first + count):
+                    _hold(port, held)
+                _held.enter_context(held.pop_all())
         except OSError:
             continue
         return first
@@ -73,11 +75,14 @@ def free_stretch(count: int) -> int:
 
 
 def _hold(port: int, held: ExitStack = _held) -> int:
-    """Bind a port, 0 for any that is free, and keep it while it is ``held``; its number."""
+    """Bind a port, 0 for any that is free, and keep it while it is ``held``; its number.
+
+    Only then it may be shared: bound as one that may be, it would be given to all who ask for it by its number.
+    """
     holder = socket.socket()
     try:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind((LOOPBACK, port))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError:
         holder.close()
         raise

@@ -60,9 +60,10 @@ async def clock_jump(environment: DrillEnvironment) -> None:
     healed = await environment.restart(environment.controllers[node])
     await environment.settle(healed)
     environment.measure("kill_outage_ms", longest_wait_ms(environment.load.times, killed, environment.load.times[-1]))
-    times = _times(environment.directory(await environment.active()))
+    active = await environment.active()
+    times = _times(environment.directory(active))
     environment.measure("times_backwards", sum(later < earlier for earlier, later in pairwise(times)))
-    now = await _topics_at(environment, times[-1])
+    now = await _topics_at(environment, active, times[-1])
     environment.measure(
         "hidden_writes", len([name for name in environment.load.acknowledged[written:] if name not in now])
     )
@@ -74,11 +75,11 @@ def _times(directory: Path) -> list[int]:
     return [batch.header.timestamp for file in segments for batch in iter_batches(file)]
 
 
-async def _topics_at(environment: DrillEnvironment, time_ms: int) -> set[str]:
-    """The topics that there were at a time of the log, as a controller tells."""
+async def _topics_at(environment: DrillEnvironment, node: int, time_ms: int) -> set[str]:
+    """The topics that there were at a time of a controller's log, as it tells: another may not have come to it."""
     names: set[str] = set()
     after: str | None = ""
-    async with environment.client_of(environment.controllers.values(), at=str(Moment(time_ms=time_ms))) as client:
+    async with environment.client_of([environment.controllers[node]], at=str(Moment(time_ms=time_ms))) as client:
         while after is not None:
             page = await client.list_topics(after=after)
             names |= {topic.name for topic in page.topics}

@@ -23,7 +23,7 @@ from quorate.broker.replicas.manager import ReplicaManager
 from quorate.broker.settings import BrokerSettings, FeedSettings, LifecycleSettings, ReplicaSettings
 from tests.guards.sound_images import watch
 from tests.integration.http_stage import Stage, stage
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 _uuids = itertools.count(5_000)
 
@@ -60,7 +60,7 @@ class Played:
     async def leave(self) -> None:
         """Controlled shutdown, to its end."""
         self.host.request_stop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await self.task
 
 

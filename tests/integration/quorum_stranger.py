@@ -11,6 +11,7 @@ from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.frames import FrameReader, framed
 from quorate.quorum.transport.handshake import NONCE_BYTES, encode_hello, own_hello, proof
 from tests.integration.forgetful_link import HOST
+from tests.waiting import PATIENCE_S
 
 #: Of the cluster that it knocks at.
 SECRET: Final = b"shared"
@@ -56,7 +57,7 @@ class Stranger:
 
     async def closed(self) -> None:
         """Wait until the other side has closed."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             try:
                 while data := await self._reader.read(65536):
                     self._after += data

@@ -122,7 +122,7 @@ class _IsrChanges:
 
 async def _led(client: ControllerClient, count: int) -> list[_Led]:
     names = _SPREAD if count >= _SPREAD_PARTITIONS_MIN else ""
-    page = await client.list_partitions(limit=_PAGE, leader=_LEADER, names=names)
+    page = await client.list_partitions(limit=_PAGE, leader=_LEADER, names=names, consistency="linearizable")
     return [
         _Led(topic.topic_id, one.partition_index, one.leader_epoch, one.partition_epoch, one.replica_nodes)
         for topic in page.topics

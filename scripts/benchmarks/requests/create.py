@@ -71,6 +71,6 @@ async def _send(client: ControllerClient, numbers: Iterator[int]) -> None:
 
 
 async def _check(client: ControllerClient, expected: int) -> None:
-    found = (await client.describe_cluster()).partitions.total
+    found = (await client.list_partitions(limit=1, consistency="linearizable")).matching
     if found != expected:
         raise QuorateError(f"{found} partitions were created instead of {expected}")

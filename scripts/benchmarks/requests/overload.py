@@ -204,6 +204,7 @@ async def _check(cluster: MeasuredCluster, prefix: str, answers: list[BurstAnswe
     """Look whether all that was carried out is there, and nothing that was refused."""
     done = sum(answer.status == HTTPStatus.OK for answer in answers)
     unknown = sum(answer.status in (None, HTTPStatus.GATEWAY_TIMEOUT) for answer in answers)
-    found = (await cluster.client.list_topics(limit=1, names=f"{prefix}*")).matching
+    wanted = await cluster.client.list_topics(limit=1, names=f"{prefix}*", consistency="linearizable")
+    found = wanted.matching
     if not done <= found <= done + unknown:
         raise QuorateError(f"{done} topics were created by their answers, and {found} are there")

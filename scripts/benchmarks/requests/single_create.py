@@ -103,6 +103,6 @@ async def _alone(connection: PlainConnection, prefix: str, count: int) -> float:
 
 
 async def _check(client: ControllerClient, expected: int) -> None:
-    found = (await client.describe_cluster()).topics
+    found = (await client.list_topics(limit=1, consistency="linearizable")).matching
     if found != expected:
         raise QuorateError(f"{found} topics were created instead of {expected}")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from quorate.scripts.fuzzing.hostile_clients import besiege
 
 #: More, and how slow honest writes become, by hand: scripts/hostile
 SECONDS = 6.0
 
 
-@pytest.mark.timeout(300)
 async def test_intruders_get_nothing_and_change_nothing(tmp_path: Path) -> None:
     siege = await besiege(tmp_path, SECONDS, seed=1, jobs=8)
 

@@ -32,6 +32,7 @@ from quorate.controller.protocol.quotas import (
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from tests.default_parts import node_limits
 from tests.integration.http_stage import CLUSTER_ID, Stage, stage
+from tests.waiting import PATIENCE_S
 
 OWN = f"User:uid-{os.geteuid()}"
 SECRET = b"s" * 32
@@ -137,7 +138,7 @@ async def test_connections_at_a_socket_have_no_more_places_than_others(tmp_path:
         most = s.members[1].node.limits.connections_max // 4
         opened = [await asyncio.open_unix_connection(path) for _ in range(most + 1)]
         # The longest silent one gives up its place.
-        assert b"429" in await asyncio.wait_for(opened[0][0].readline(), 10.0)
+        assert b"429" in await asyncio.wait_for(opened[0][0].readline(), PATIENCE_S)
         for _, writer in opened:
             writer.close()
 

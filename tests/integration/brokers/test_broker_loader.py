@@ -25,7 +25,7 @@ from tests.integration.broker_stage import seeded_machine
 from tests.integration.feed_stage import FeedController, captured_batches, serving
 from tests.integration.loader_stage import FIRST, TIMING, digest, direct, following, published
 from tests.unit.broker.images import batch, uuid
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 
 @pytest.fixture(scope="module")
@@ -198,5 +198,5 @@ async def test_loader_record_that_cannot_be_replayed_is_fatal() -> None:
     async with serving(controller), connect_controllers([controller.url], None, 1_000) as connected:
         loader = MetadataLoader(connected.feeds, PublisherSet(), TIMING, seeded_machine())
         with pytest.raises(LoaderFault, match="the batch at offset 3 cannot be replayed"):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 await loader.run()

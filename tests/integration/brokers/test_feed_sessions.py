@@ -160,7 +160,6 @@ def resident_bytes(pid: int) -> int:
     return int(fields["VmRSS"].split()[0]) * 1024
 
 
-@pytest.mark.timeout(300)
 async def test_memory_of_a_controller_stays_bounded_however_many_do_not_read(tmp_path: Path) -> None:
     """64 readers at as many places of the log would hold half a gigabyte of chunks, if each were given a large one."""
     async with running_cluster(tmp_path, 1, 1, is_secured=False) as c:
@@ -194,7 +193,6 @@ async def test_memory_of_a_controller_stays_bounded_however_many_do_not_read(tmp
             await eventually(broker_has_it, "the broker has everything")
 
 
-@pytest.mark.timeout(120)
 async def test_session_of_a_killed_broker_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_sessions, "SILENT_SECONDS_MAX", 0.5)
     async with stage(1) as s:

@@ -21,7 +21,7 @@ from quorate.controller.identity.bearer_tokens import token_line
 from tests.integration.access.test_permissions import access_of, bearer, token
 from tests.integration.http.test_express import HEARTBEAT, TOPICS, Client, new_topics, request
 from tests.integration.http_stage import Stage, stage
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 BROKERS = (1, 2, 3, 4)
 BEATS = 50
@@ -184,7 +184,7 @@ async def test_time_of_a_request_goes_on_while_its_body_waits_for_its_turn() -> 
         body = json.dumps(new_topics("late", validate_only=False)).encode() + b" " * bytes_at_once(None)
         async with turns.turn("User:ben"):
             await client.write(request(TOPICS, body, f"{TIMEOUT_MS}: 50"))
-            status, _, refusal = await asyncio.wait_for(client.read(), 10)
+            status, _, refusal = await asyncio.wait_for(client.read(), PATIENCE_S)
         assert (status, json.loads(refusal)["error"]) == (503, "REQUEST_TIMED_OUT")
         assert (on.quorum.log_end_offset, len(turns._lines)) == (before, 0)
         await client.write(request(TOPICS, body, f"{TIMEOUT_MS}: 30000"))

@@ -17,7 +17,7 @@ from quorate.controller.protocol import BrokerHeartbeatRequest, CreatableTopic, 
 from quorate.metadata_log.errors import OutcomeUnknown
 from tests.integration.http_stage import Stage, stage
 from tests.integration.swallowing_proxy import SwallowingProxy, swallowing_proxy
-from tests.waiting import eventually, within
+from tests.waiting import PATIENCE_S, eventually, within
 
 
 def topics(name: str) -> CreateTopicsRequest:
@@ -153,7 +153,7 @@ async def test_answer_that_comes_while_it_is_looked_whether_to_wait_is_taken_at_
     waiting = asyncio.create_task(answered_while(ask, look, 0.01))
     await looking.wait()
     answered.set()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         assert await waiting == "answer"
 
 

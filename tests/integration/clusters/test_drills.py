@@ -50,7 +50,6 @@ def require_writes_throughout(outcome: dict[str, Any]) -> None:
     assert values["unwritten_ms"] == 0
 
 
-@pytest.mark.timeout(300)
 async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) -> None:
     """On a cluster that is there already; it is whole afterwards, and the report has what happened."""
     cluster = tmp_path / "var"
@@ -74,7 +73,6 @@ async def test_drill_that_expects_too_much_fails_and_says_why(tmp_path: Path) ->
     assert list((report / "leader-kill-logs").glob("controller-*.log"))
 
 
-@pytest.mark.timeout(300)
 async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -> None:
     """One of the drills whose machine fails."""
     ended = await drill(tmp_path, "full-disk", "--json")
@@ -84,7 +82,6 @@ async def test_full_disk_ends_its_controller_and_costs_nothing(tmp_path: Path) -
     assert json.loads(ended.out)["verdict"] == "passed"
 
 
-@pytest.mark.timeout(300)
 async def test_secret_is_exchanged_under_writes_and_nobody_notices(tmp_path: Path) -> None:
     # How soon this machine takes what is offered, while it runs other tests, is not the question.
     ended = await drill(tmp_path, "rotate-secret", "--expect", "writes_short_per_s=500", "--json")
@@ -97,7 +94,6 @@ async def test_secret_is_exchanged_under_writes_and_nobody_notices(tmp_path: Pat
     assert outcome["noted"]["offered_writes"] >= 2_500, "500 a second for five seconds"
 
 
-@pytest.mark.timeout(300)
 async def test_controller_with_the_directory_of_another_does_not_start(tmp_path: Path) -> None:
     """On a cluster that does not run: its own directory is back at the end, and the drill's topics are gone."""
     cluster = tmp_path / "var"

@@ -101,7 +101,6 @@ def base_port() -> str:
     return str(free_stretch(16))
 
 
-@pytest.mark.timeout(300)
 def test_cluster_started_again_goes_on_where_it_was(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--brokers", "2"):
@@ -135,7 +134,6 @@ def ports_from(base: str, *steps: int) -> set[int]:
     return {int(base) + step for step in steps}
 
 
-@pytest.mark.timeout(300)
 def test_twin_without_brokers_shows_the_imported_state_and_fences_nobody(tmp_path: Path, kafka_data: Path) -> None:
     directory = tmp_path / "twin"
     source = kafka_data / "dynamic-small/m1/log"
@@ -152,7 +150,6 @@ def test_twin_without_brokers_shows_the_imported_state_and_fences_nobody(tmp_pat
         assert status["cluster_id"] != expected["cluster_id"]
 
 
-@pytest.mark.timeout(300)
 def test_twin_started_again_has_its_brokers_back_in_order(tmp_path: Path, kafka_data: Path) -> None:
     """The source's broker 12 had crashed; here both are stopped as Ctrl-C stops them, and nothing is lost."""
     directory = tmp_path / "twin"
@@ -229,7 +226,6 @@ def waiting_bytes(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
-@pytest.mark.timeout(300)
 def test_frozen_node_that_outlived_its_up_makes_room_for_the_next(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--controllers", "1", "--brokers", "0") as first:
@@ -247,7 +243,6 @@ def test_frozen_node_that_outlived_its_up_makes_room_for_the_next(tmp_path: Path
     assert not list(directory.glob("logs/*.pid"))
 
 
-@pytest.mark.timeout(300)
 def test_controller_without_its_directory_is_named_and_the_others_go_on(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--brokers", "1") as first:
@@ -329,7 +324,6 @@ def arguments_of(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
-@pytest.mark.timeout(300)
 def test_cluster_lives_through_deaths_while_a_majority_of_controllers_is_left(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     with running_up(directory, "--base-port", base_port(), "--brokers", "1") as process:

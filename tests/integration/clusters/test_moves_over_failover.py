@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from quorate.controller.api.resources import QuorumReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.scripts.terminal import exit_codes
@@ -23,7 +20,6 @@ async def on_drained(client: ControllerClient) -> int:
     return sum(DRAINED in one.replica_nodes for one in topic.partitions)
 
 
-@pytest.mark.timeout(300)
 async def test_drain_goes_on_when_the_active_controller_is_killed_in_the_middle_of_its_moves(tmp_path: Path) -> None:
     async with (
         running_cluster(tmp_path / "var", 3, 3, is_secured=False) as cluster,
@@ -38,7 +34,7 @@ async def test_drain_goes_on_when_the_active_controller_is_killed_in_the_middle_
         async def is_in_the_middle() -> bool:
             return 0 < await on_drained(client) < first - 1
 
-        await eventually(is_in_the_middle, "some have moved, and others have not", 60)
+        await eventually(is_in_the_middle, "some have moved, and others have not")
         active = (await client.describe_quorum()).active_id
         assert active is not None
         cluster.controllers[active].kill()
@@ -46,8 +42,11 @@ async def test_drain_goes_on_when_the_active_controller_is_killed_in_the_middle_
 
         ended = await end_of(drain)
         assert (ended.code, ended.out.splitlines()[-1]) == (exit_codes.DONE, "Broker 11 holds no replica."), ended
-        now: QuorumReply = await client.describe_quorum()
-        assert now.active_id not in (active, None)
+
+        async def another_leads() -> bool:
+            return (await client.describe_quorum()).active_id not in (active, None)
+
+        await eventually(another_leads, "another controller is active")
         assert await on_drained(client) == 0
         assert (await client.list_partition_reassignments(is_linearizable=True)).topics == []
         partitions = (await client.describe_topic("orders", is_linearizable=True)).topic.partitions

@@ -13,7 +13,7 @@ from quorate.scripts.networks.command import NOT_HERE
 from tests.waiting import eventually_sync
 
 ROOT = Path(__file__).resolve().parents[3]
-END_S = 110
+END_S = 280
 
 
 def netsim(workplace: Path, *arguments: str) -> "subprocess.Popen[str]":

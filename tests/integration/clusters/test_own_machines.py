@@ -6,8 +6,6 @@ import shutil
 import socket
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.directory.meta_properties import decode_meta_properties
 from quorate.metadata_log.errors import ApiError
@@ -24,7 +22,6 @@ def directory_id(cluster: OwnMachines, node: int) -> bytes:
     return decode_meta_properties(path.read_bytes(), str(path)).directory_id
 
 
-@pytest.mark.timeout(300)
 async def test_three_machines_are_formatted_and_one_that_loses_its_directory_joins_again(tmp_path: Path) -> None:
     async with own_machines(tmp_path) as cluster:
         for node in cluster.controllers:
@@ -120,7 +117,6 @@ async def test_address_that_takes_connections_and_says_nothing_is_no_sign_of_a_n
     assert not cluster.directory(1).exists()
 
 
-@pytest.mark.timeout(120)
 async def test_controller_of_another_cluster_at_one_of_the_addresses_is_named(tmp_path: Path) -> None:
     async with own_machines(tmp_path) as cluster:
         assert (await cluster.format(1, "--founding")).code == 0

@@ -141,7 +141,6 @@ async def test_quorum_whose_majority_is_gone_is_rebuilt(tmp_path: Path) -> None:
             await stop(renewed)
 
 
-@pytest.mark.timeout(300)
 async def test_wiped_controller_rejoins_without_a_vote_and_votes_when_it_has_caught_up(tmp_path: Path) -> None:
     directory = tmp_path / "var"
     async with running_cluster(directory, 3, 0) as cluster:

@@ -36,7 +36,7 @@ async def test_cluster_on_restored_directories_serves_that_state(kafka_data: Pat
         await cluster.start()
         status = await cluster.wait_for_controllers(READY_S)
         listed = [await cluster.client.checkpoints.list(url) for url in plan.controller_urls]
-        topics = await cluster.client.list_topics()
+        topics = await cluster.client.list_topics(consistency="linearizable")
     finally:
         await cluster.stop()
     assert status.quorum.epoch > document["next_epoch"]
@@ -78,7 +78,7 @@ async def test_state_saved_from_a_running_cluster_that_is_destroyed_makes_a_heal
         await cluster.wait_for_brokers(READY_S)
         digests = {await cluster.client.digest_of(url, saved["end_offset"]) for url in plan.controller_urls}
         status = await eventually(lambda: healthy(second), "status is healthy", READY_S)
-        kept = await cluster.client.describe_topic("kept")
+        kept = await cluster.client.describe_topic("kept", is_linearizable=True)
     finally:
         await cluster.stop()
     assert (digests, len(kept.topic.partitions)) == ({saved["digest"]}, 3)

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol.quotas import (
@@ -89,7 +87,6 @@ async def restart_a_standby(cluster: OwnMachines, active: int) -> None:
     await cluster.all_vote()
 
 
-@pytest.mark.timeout(300)
 async def test_ca_of_a_quorum_changes_under_writes_and_nobody_is_elected(tmp_path: Path) -> None:
     """All trust the new CA, too; then all have certificates of it; then the old one is forgotten. Nobody is restarted
     but one standby each time, to meet the others with what they have by then.

@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cluster.local import LocalCluster
@@ -61,7 +59,6 @@ async def run_controller(*arguments: str) -> tuple[int, str]:
     return process.returncode, err.decode()
 
 
-@pytest.mark.timeout(300)
 async def test_controllers_stop_in_order_start_again_and_say_when_one_is_left(tmp_path: Path) -> None:
     async with cluster(tmp_path) as c:
         await c.start()
@@ -125,7 +122,6 @@ async def sees_no_quorum(c: LocalCluster) -> bool:
     return (seen.verdict, said) == ("no-quorum", ["no quorum: 1 of 3 reachable"])
 
 
-@pytest.mark.timeout(300)
 async def test_controller_of_a_lost_quorum_still_answers_what_it_knows(tmp_path: Path) -> None:
     async with cluster(tmp_path) as c:
         first, *others = c.controllers.values()

@@ -79,7 +79,6 @@ async def prometheus(directory: Path, config: dict[str, Any]) -> AsyncIterator[s
 
 
 @pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed: it answers the dashboard's queries")
-@pytest.mark.timeout(180)
 async def test_every_query_of_every_panel_has_data_on_a_local_cluster(tmp_path: Path) -> None:
     asked = panels()
     assert len(asked) > 20

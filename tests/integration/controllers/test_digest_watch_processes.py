@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId, checkpoint_name
 from quorate.metadata_log.directory.directory import LOG_DIRECTORY_NAME
@@ -31,7 +29,6 @@ def sabotage(directory: Path) -> None:
     path.write_bytes(b"".join(checkpoint_batches(wrong, covers.log_time_ms)))
 
 
-@pytest.mark.timeout(240)
 async def test_controller_that_loads_a_wrong_state_ends_and_is_named_by_the_others(tmp_path: Path) -> None:
     async with running_cluster(tmp_path / "var", 3, 1) as cluster:
         topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1)

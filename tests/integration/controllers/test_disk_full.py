@@ -6,8 +6,6 @@ import asyncio
 import resource
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cluster.local import LocalCluster
@@ -69,7 +67,6 @@ async def acknowledge(writers: list[Writer], more: int) -> None:
     await eventually(look, "writes are acknowledged", READY_S)
 
 
-@pytest.mark.timeout(200)
 async def test_active_controller_whose_disk_is_full_stops_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
     plan = make_fresh(tmp_path, Ports.of(free_ports(7)), 3, 1)
     cluster = LocalCluster(tmp_path, plan)

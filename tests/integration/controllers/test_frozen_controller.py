@@ -32,7 +32,6 @@ def fencings(directory: Path, end_offset: int) -> Iterator[int]:
                 )
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize("controllers", [1, 3])
 async def test_active_controller_frozen_and_thawed_no_healthy_broker_is_fenced(
     tmp_path: Path, controllers: int

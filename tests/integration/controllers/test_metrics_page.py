@@ -76,7 +76,6 @@ def differences(served: dict[str, frozenset[str]], page: dict[str, frozenset[str
 NONE: dict[str, object] = {"served and not listed": [], "listed and not served": [], "other labels": {}}
 
 
-@pytest.mark.timeout(300)
 async def test_metrics_of_running_processes_are_those_of_the_page_and_move(tmp_path: Path) -> None:
     async with running_cluster(tmp_path, 3, 3, is_secured=False) as c:
         active = (await c.client.status()).quorum.active_id

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.protocol import CreatableTopic, CreateTopicsRequest
 from quorate.metadata_log.batches.batch import data_batch, iter_records, place_batch
 from quorate.metadata_log.directory.reader import FileBatch, LogFile, find_files, iter_batches
@@ -64,7 +62,6 @@ async def all_digests(cluster: LocalCluster) -> set[str] | None:
         return None
 
 
-@pytest.mark.timeout(240)
 async def test_leader_killed_in_a_transaction_that_a_majority_holds(tmp_path: Path) -> None:
     """Two of three have the first batches of it on disk, so their successor has them too, commits and aborts them."""
     plan = make_fresh(tmp_path, Ports.of(free_ports(7)), 3, 1)

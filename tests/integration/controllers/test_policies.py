@@ -32,7 +32,6 @@ async def ruled(directory: Path) -> AsyncIterator[LocalCluster]:
         await made.client.close()
 
 
-@pytest.mark.timeout(300)
 async def test_controller_asks_the_rules_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "house_rules.py").write_text(house_rules(), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

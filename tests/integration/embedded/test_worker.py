@@ -27,7 +27,7 @@ from quorate.worker import (
 )
 from tests.integration.http_servers import server
 from tests.integration.swallowing_proxy import swallowing_proxy
-from tests.waiting import eventually, within
+from tests.waiting import PATIENCE_S, eventually, within
 
 SESSION_MS = 1_500
 CLUSTER = {"brokers.session_timeout_ms": SESSION_MS}
@@ -173,7 +173,7 @@ async def test_worker_that_cannot_follow_ends_the_block_with_its_reason() -> Non
                 await one.ready(timeout_s=0.05)
             await asyncio.Event().wait()  # is cancelled
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(NotCaughtUp, match=r"within 0.2 s"):
             await program()
     task = asyncio.current_task()
@@ -195,7 +195,7 @@ async def test_worker_shows_the_secret_that_its_settings_or_its_program_name(
 
     async with server(refuse) as url:
         own = settings(1, [url], shared_secret_file=file)
-        async with asyncio.timeout(20), worker(own, Told(), shared_secret=given):
+        async with asyncio.timeout(PATIENCE_S), worker(own, Told(), shared_secret=given):
             assert await shown.get() == f"Bearer {(given or b'from-file' * 4).decode()}"
 
 
@@ -241,7 +241,7 @@ async def test_block_that_raises_ends_the_worker_at_once_as_if_it_was_killed() -
 )
 async def test_worker_whose_task_is_cancelled_by_somebody_else_ends_the_block(name: str) -> None:
     async def program(cluster: testing.EmbeddedCluster) -> None:
-        async with asyncio.timeout(20), worker(settings(1, cluster.urls), Told()) as one:
+        async with asyncio.timeout(PATIENCE_S), worker(settings(1, cluster.urls), Told()) as one:
             await one.ready()
             (own,) = await eventually(lambda: tasks_named(name), f"{name} is there")
             own.cancel()

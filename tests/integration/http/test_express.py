@@ -18,7 +18,7 @@ from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.controller.protocol.deletions import UndeletedReplicas
 from tests.default_parts import node_limits
 from tests.integration.http_stage import Stage, stage
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 HOST = "127.0.0.1"
 TOPICS = "/v1/topics"
@@ -51,13 +51,13 @@ class Client:
 
     async def read(self) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body of the next answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode().rstrip().split("\r\n")
             fields = {name.lower(): value for name, value in (line.split(": ", 1) for line in head[1:])}
             return int(head[0].split()[1]), fields, await self._reader.readexactly(int(fields["content-length"]))
 
     async def is_closed(self) -> bool:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             return await self._reader.read(1) == b""
 
     def close(self) -> None:

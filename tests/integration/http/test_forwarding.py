@@ -25,7 +25,7 @@ from tests.default_parts import node_limits
 from tests.integration.http_servers import frozen_server, server
 from tests.integration.http_stage import Stage, stage
 from tests.integration.made_certificates import SpokenTls
-from tests.waiting import eventually, within
+from tests.waiting import PATIENCE_S, eventually, within
 
 CREATE = {"topics": [{"name": "foo"}]}
 
@@ -262,7 +262,7 @@ async def test_active_controller_that_the_quorum_does_not_hear_cannot_be_reached
     async with stage() as s, full_port() as listening:
         s.peers[1] = Peer(1, f"http://127.0.0.1:{listening.getsockname()[1]}")
         s.members[2].soft.lost.add(1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             status, reply, _ = await create(s, "foo")
     assert (status, reply["error"], reply["retriable"]) == (503, "NOT_CONTROLLER", "yes")
     assert "controller 1 is active and cannot be reached: Connection timeout" in reply["message"]

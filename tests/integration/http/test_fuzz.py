@@ -76,7 +76,6 @@ def fuzz(operation: Any, base_url: str) -> None:
     send()
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("operation", operations(), ids=lambda operation: f"{operation.method} {operation.path}")
 async def test_operation_answers_every_request_as_the_document_says(operation: Any) -> None:
     async with stage(1) as s:

@@ -225,7 +225,6 @@ def written_texts(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in files)
 
 
-@pytest.mark.timeout(180)
 async def test_process_sweeps_tokens_and_neither_logs_nor_stores_a_secret(tmp_path: Path) -> None:
     secret = "a secret of thirty-two characters"
     key_file = tmp_path / "token.secret"

@@ -58,7 +58,6 @@ async def focus_by_tab(page: BrowserPage, wanted: str) -> None:
     pytest.fail(f"Tab does not come to {wanted}")
 
 
-@pytest.mark.timeout(180)
 async def test_page_is_whole_at_every_width_and_says_what_the_controller_says() -> None:
     async with degraded() as (s, page):
         for width, is_dark in ((DESK, False), (PHONE, True)):
@@ -73,7 +72,6 @@ async def test_page_is_whole_at_every_width_and_says_what_the_controller_says() 
         assert len(page.asked) > 10
 
 
-@pytest.mark.timeout(180)
 async def test_dragging_asks_now_and_then_and_ends_where_it_was_left() -> None:
     """As many moves as a hand makes in a second and a half; each is drawn, and hardly any is asked about."""
     async with degraded() as (s, page):
@@ -89,7 +87,6 @@ async def test_dragging_asks_now_and_then_and_ends_where_it_was_left() -> None:
         assert page.complaints == []
 
 
-@pytest.mark.timeout(180)
 async def test_events_are_buttons_to_their_moments() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", PHONE, 900, is_dark=True)
@@ -106,7 +103,6 @@ async def test_events_are_buttons_to_their_moments() -> None:
         await page.until("!document.body.classList.contains('past')")
 
 
-@pytest.mark.timeout(180)
 async def test_keyboard_is_enough_for_explanations_and_the_past() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", DESK, 900)

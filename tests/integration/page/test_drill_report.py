@@ -17,7 +17,6 @@ pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium is i
 OVERHANG: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.mark.timeout(180)
 async def test_report_is_whole_at_every_width(tmp_path: Path) -> None:
     """With what is longest in one: a digest, which has no place to break."""
     file = tmp_path / "report.html"

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.controller.http.page import events
 from tests.integration.http_stage import stage
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 EVENTS = "/v1/events"
 
@@ -76,7 +76,7 @@ async def test_places_of_streams_are_bounded_and_given_back(monkeypatch: pytest.
 async def test_stream_ends_when_its_controller_stops() -> None:
     async with stage(1) as s, s.session.get(s.urls[0] + EVENTS) as answer:
         await next_event(answer)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             stopping = asyncio.ensure_future(s.members[1].stop_serving())
             assert b"event" not in await answer.content.read()
             await stopping

@@ -39,7 +39,6 @@ async def says(page: BrowserPage, words: str) -> None:
     await page.until(f"document.querySelector('#sign-in [role=alert]')?.innerText.includes({json.dumps(words)})")
 
 
-@pytest.mark.timeout(180)
 async def test_password_lets_in_until_it_is_changed_and_a_wrong_one_does_not(tmp_path: Path) -> None:
     async with login_servers(tmp_path) as s, running_browser() as browser:
         await let_look(s)
@@ -66,7 +65,6 @@ async def test_password_lets_in_until_it_is_changed_and_a_wrong_one_does_not(tmp
         assert await page.value("document.getElementById('main').hidden")
 
 
-@pytest.mark.timeout(180)
 async def test_token_lets_in_until_the_reader_signs_out(tmp_path: Path) -> None:
     async with login_servers(tmp_path) as s, running_browser() as browser:
         page = await browser.page()

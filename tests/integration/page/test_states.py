@@ -40,7 +40,6 @@ async def heading(page: BrowserPage) -> str:
     return str(await page.value("document.getElementById('actions-title').innerText"))
 
 
-@pytest.mark.timeout(180)
 async def test_every_shade_and_every_name_can_be_read() -> None:
     """Four brokers of four shades, in racks whose names are no names; at a desk and on a phone, light and dark."""
     async with stage(1) as s, running_browser() as browser:
@@ -70,7 +69,6 @@ async def test_every_shade_and_every_name_can_be_read() -> None:
         assert page.complaints == []
 
 
-@pytest.mark.timeout(180)
 async def test_page_is_no_wider_than_the_narrowest_window() -> None:
     """Also with the words that stand above more events than are listed."""
     async with degraded() as (s, page):
@@ -81,7 +79,6 @@ async def test_page_is_no_wider_than_the_narrowest_window() -> None:
         assert await overhang(page) == 0
 
 
-@pytest.mark.timeout(180)
 async def test_without_a_quorum_controllers_are_to_be_started_first() -> None:
     async with degraded() as (s, page):
         s.quorum.elect(None)
@@ -96,7 +93,6 @@ async def test_without_a_quorum_controllers_are_to_be_started_first() -> None:
         assert (await overhang(page), await violations(page)) == (0, [])
 
 
-@pytest.mark.timeout(180)
 async def test_past_is_called_so_above_the_verdict_wherever_one_reads() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", PHONE, 900, is_dark=True)
@@ -122,7 +118,6 @@ async def test_past_is_called_so_above_the_verdict_wherever_one_reads() -> None:
         assert (await page.value("document.title"), await heading(page)) == ("Degraded · Quorate", "What to do")
 
 
-@pytest.mark.timeout(180)
 async def test_page_whose_controller_ends_says_since_when_and_comes_back_with_it() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", DESK, 900)
@@ -143,7 +138,6 @@ async def test_page_whose_controller_ends_says_since_when_and_comes_back_with_it
             await server.close()
 
 
-@pytest.mark.timeout(180)
 async def test_paper_is_light_and_has_the_shades_and_nothing_to_press() -> None:
     async with degraded() as (s, page):
         await page.open(s.urls[0] + "/", DESK, 900)
@@ -158,7 +152,6 @@ async def test_paper_is_light_and_has_the_shades_and_nothing_to_press() -> None:
         assert await page.value("getComputedStyle(document.body).backgroundColor") == "rgb(245, 246, 248)"
 
 
-@pytest.mark.timeout(180)
 async def test_timeline_that_does_not_come_is_missed_aloud() -> None:
     routes = [route for route in ROUTES if route.path != "/v1/answers/timeline"]
     async with stage(1, routes=routes) as s, running_browser() as browser:

@@ -16,7 +16,7 @@ TINY = ("--runs", "1", "--scale", "0.001")
 
 def bench(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "quorate.scripts.benchmarks", *arguments]
-    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=110)
+    return subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=280)
 
 
 def outcome(name: str, directory: Path) -> dict[str, Any]:

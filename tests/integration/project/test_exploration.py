@@ -49,7 +49,7 @@ def environment() -> dict[str, str]:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", *arguments], env=environment(), capture_output=True, text=True, check=False, timeout=110
+        [sys.executable, "-m", *arguments], env=environment(), capture_output=True, text=True, check=False, timeout=280
     )
 
 
@@ -110,7 +110,7 @@ def test_ctrl_c_ends_it_and_all_that_it_started(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True) as exploration:
         worker = int(eventually_sync(lambda: told.is_file() and told.read_text(), "a test runs", 60.0))
         exploration.send_signal(signal.SIGINT)
-        said, _ = exploration.communicate(timeout=50)
+        said, _ = exploration.communicate(timeout=120)
 
     assert exploration.returncode == 130
     assert said.splitlines()[-1] == "== ended by Ctrl-C in round 1"

@@ -53,7 +53,7 @@ def drawn(directory: Path, *options: str, **variables: str) -> list[object]:
     plugins = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "-q"]
     command = [sys.executable, "-m", "pytest", *plugins, *options, str(directory / "test_drawing.py")]
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{directory}", "DRAWN": str(written)} | variables
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     found: list[object] = json.loads(written.read_text())
     return found

@@ -70,7 +70,7 @@ def tools_without_python(tmp_path: Path) -> Path:
 
 def launch(launcher: Path, *arguments: str, cwd: Path, path: str = "/usr/bin:/bin") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [launcher, *arguments], cwd=cwd, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=30
+        [launcher, *arguments], cwd=cwd, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=120
     )
 
 

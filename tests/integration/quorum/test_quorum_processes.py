@@ -86,7 +86,7 @@ def _check_logs(cluster: Cluster, acknowledged: dict[int, bytes]) -> None:
         assert logs[0][end][HEADER_BYTES:] == payload, f"the acknowledged write at {end} is not in the log"
 
 
-@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.timeout(300 + 20 * KILLS)
 async def test_quorum_killed_nodes_under_load_lose_no_acknowledged_write(cluster: Cluster) -> None:
     """Any node is killed with SIGKILL at any time, again and again, while clients write."""
     rng = Random(KILLS)
@@ -108,7 +108,6 @@ async def test_quorum_killed_nodes_under_load_lose_no_acknowledged_write(cluster
     _check_logs(cluster, load.acknowledged)
 
 
-@pytest.mark.timeout(120)
 async def test_quorum_stopped_leader_that_wakes_up_serves_nothing_stale(cluster: Cluster) -> None:
     """A leader is stopped with SIGSTOP, deposed, and finds a read and a write in its socket when it goes on."""
     old = await cluster.leader()

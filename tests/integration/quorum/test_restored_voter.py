@@ -10,8 +10,6 @@ import shutil
 import time
 from pathlib import Path
 
-import pytest
-
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError
 from tests.integration.commands import Ended, alone
@@ -74,7 +72,6 @@ async def has_broker(cluster: OwnMachines) -> bool:
     return status is not None and any((one.id, one.state) == (11, "active") for one in status.brokers)
 
 
-@pytest.mark.timeout(300)
 async def test_controller_restored_from_an_older_copy_elects_nobody_without_the_record(tmp_path: Path) -> None:
     async with own_machines(tmp_path) as cluster:
         active, forgets, lags = await founded(cluster)
@@ -104,7 +101,6 @@ async def test_controller_restored_from_an_older_copy_elects_nobody_without_the_
         assert await topics(cluster) == {"early", "late"}
 
 
-@pytest.mark.timeout(300)
 async def test_vote_that_is_insisted_on_elects_and_forgets(tmp_path: Path) -> None:
     """What the other test would see if the restored controller had its vote."""
     async with own_machines(tmp_path) as cluster:

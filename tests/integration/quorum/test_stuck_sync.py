@@ -25,7 +25,6 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         await made.kill_all()
 
 
-@pytest.mark.timeout(120)
 async def test_leader_whose_loop_waits_for_its_disk_says_so_and_is_a_follower_when_it_goes_on(cluster: Cluster) -> None:
     old = await cluster.leader()
     cluster.stick(old)

@@ -14,7 +14,7 @@ from quorate.metadata_log.errors import StorageError
 from quorate.pipeline.files.archives import FileLocation, open_place
 
 #: A call that waits for a pipe's other end would do so for ever.
-pytestmark = pytest.mark.timeout(10)
+pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture

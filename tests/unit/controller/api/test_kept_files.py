@@ -45,7 +45,7 @@ def test_changed_file_is_read_again_and_one_that_went_wrong_is_told_and_not_used
     assert kept.trouble == f"what was read before is used on: shared_secret_file {path} has mode 0644: {RULE} {path}"
 
 
-@pytest.mark.timeout(10)  # whoever waits for a pipe's other end does so for ever
+@pytest.mark.timeout(60)  # whoever waits for a pipe's other end does so for ever
 @pytest.mark.parametrize(
     "becomes", [lambda at: os.mkfifo(at, 0o600), lambda at: at.symlink_to("/dev/zero")], ids=["pipe", "device"]
 )

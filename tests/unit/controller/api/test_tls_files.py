@@ -19,7 +19,7 @@ HOST = "127.0.0.1"
 
 
 #: Whoever waits for a pipe's other end does so for ever.
-pytestmark = pytest.mark.timeout(30)
+pytestmark = pytest.mark.timeout(60)
 
 
 class Clock:

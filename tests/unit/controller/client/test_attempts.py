@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -20,8 +21,9 @@ from quorate.controller.client.connection import (
     Untrusted,
 )
 from quorate.controller.protocol.altered_partitions import AlterPartitionColumns
-from quorate.metadata_log.errors import NotController, OutcomeUnknown, Overloaded
+from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, OutcomeUnknown, Overloaded
 from tests.unit.own_time import passes, run_in_own_time
+from tests.waiting import PATIENCE_S
 
 PATIENT = Request("GET", "/v1/status", timeout_ms=600_000)
 HERE = Answer(200, {}, b"{}")
@@ -78,6 +80,15 @@ async def test_one_that_is_left_of_three_and_knows_of_no_active_one_ends_it_too(
         await attempts(cut_off, *lost, absent_ms=100).send(PATIENT, is_repeatable=False)
 
 
+async def test_read_that_a_controller_passed_on_to_one_that_fell_is_asked_again_and_a_write_is_not() -> None:
+    fell = ApiError(ErrorCode.REQUEST_TIMED_OUT, "controller 2 did not answer: Connection reset by peer")
+    assert await attempts(Scripted(fell, HERE), absent_ms=100).send(PATIENT, is_repeatable=True) is HERE
+    assert await attempts(Scripted(fell), Scripted(HERE), absent_ms=100).send(PATIENT, is_repeatable=True) is HERE
+    for sent, is_repeatable in ((replace(PATIENT, timeout_ms=300), True), (PATIENT, False)):
+        with pytest.raises(ApiError, match="controller 2 did not answer"):
+            await attempts(Scripted(fell), absent_ms=100).send(sent, is_repeatable=is_repeatable)
+
+
 async def test_majority_that_is_there_is_waited_for() -> None:
     refusals = [NotController(None, "no leader")] * 8
     late = Scripted(*refusals, HERE)
@@ -113,7 +124,7 @@ async def test_one_that_breaks_off_whatever_it_is_asked_ends_it_like_one_that_is
     """As the port of a quorum with TLS, of whoever is no voter. Something is there: who asks may not conclude more."""
     breaking = attempts(Scripted(BrokeOff("broke off")), absent_ms=400)
     with pytest.raises(Unreachable, match="broke off") as caught:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await breaking.send(PATIENT, is_repeatable=True)
     assert not caught.value.is_nobody_there
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from quorate.quorum.transport.addresses import PeerHost
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 
 HOST = "127.0.0.1"
 
@@ -32,7 +32,7 @@ async def test_name_that_resolves_slowly_is_asked_for_once_and_dialled_when_know
         addresses.failed()
     assert asked == ["controller-1.example"]
     answer.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         first = await addresses.current()
     answer.clear()
 
@@ -61,7 +61,7 @@ async def test_name_that_no_thread_can_ask_for_is_asked_for_at_the_next_attempt(
             await addresses.current()
         addresses.failed()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await addresses.current() == HOST
 
 

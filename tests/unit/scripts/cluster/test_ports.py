@@ -41,3 +41,8 @@ def test_stretch_is_consecutive_and_free() -> None:
     first = free_stretch(8)
     for port in range(first, first + 8):
         _listen(port).close()
+
+
+def test_stretch_goes_to_nobody_else() -> None:
+    given = [port for first in (free_stretch(8), free_stretch(8), free_stretch(3)) for port in range(first, first + 3)]
+    assert len({*given, *free_ports(1)}) == 10
