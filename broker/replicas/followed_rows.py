@@ -120,6 +120,7 @@ def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
 
 
 def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:
+    """The rows of a message about the replicas in a slot, which count as said now; ``at``: int64[n], among the rows."""
     page, rows, states = followed.page, followed.rows[at], followed.states[slot]
     held = followed.held[slot, at]
     has_everything = held == HOLDS_ALL
