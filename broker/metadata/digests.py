@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER, MetadataLoader
@@ -16,8 +16,37 @@ from quorate.snapshots.pauses import Pause
 
 #: Long enough for another thread to be woken; a large digest takes a quarter longer for it.
 _PAUSE_S: Final = 0.0003
-#: The same while the loop has a mass change to replay, which somebody waits for: most of the time is the loop's.
-LONG_PAUSE_S: Final = 0.012
+#: The same while the loop has a mass change to replay, which somebody waits for.
+LONG_PAUSE_S: Final = 0.05
+#: So long a digest stands still at most for mass changes: after that it goes on, with the longer pauses.
+STANDSTILL_S_MAX: Final = 10.0
+
+
+class _NobodyWaitsError(Exception):
+    """Whoever asked for a digest went away, or the process ends."""
+
+
+class _Pauses:
+    """The pauses of one digest: the loop may have the interpreter, for brokers must heartbeat."""
+
+    def __init__(self, is_behind: Callable[[], bool]) -> None:
+        """``is_behind``: whether the loop has a mass change to replay."""
+        self.ended = threading.Event()
+        self._is_behind = is_behind
+        self._standstill_s = STANDSTILL_S_MAX
+
+    def __call__(self) -> None:
+        is_behind = self._wait()
+        while is_behind and self._standstill_s > 0:
+            is_behind = self._wait()
+
+    def _wait(self) -> bool:
+        is_behind = self._is_behind()
+        if self.ended.wait(LONG_PAUSE_S if is_behind else _PAUSE_S):
+            raise _NobodyWaitsError
+        if is_behind:
+            self._standstill_s -= LONG_PAUSE_S
+        return is_behind
 
 
 class ImageDigests:
@@ -39,8 +68,11 @@ class ImageDigests:
         """
         image = self._loader.image if offset is None else await self._image_at(offset, wait_ms)
         async with self._lock:
-            pause = partial(self._give_way, threading.Event())
-            self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last, pause)
+            pauses = _Pauses(self._is_behind)
+            try:
+                self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last, pauses)
+            finally:
+                pauses.ended.set()
             self.spent_seconds += seconds
             return image.provenance.end_offset, self._last.text
 
@@ -59,10 +91,8 @@ class ImageDigests:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
         return image
 
-    def _give_way(self, never: threading.Event) -> None:
-        """Let the loop have the interpreter, if it wants it: brokers must heartbeat. A thread at work would keep it."""
-        is_behind = (self._loader.lag or 0) >= RECORDS_PUBLISHED_TOGETHER
-        never.wait(LONG_PAUSE_S if is_behind else _PAUSE_S)
+    def _is_behind(self) -> bool:
+        return (self._loader.lag or 0) >= RECORDS_PUBLISHED_TOGETHER
 
 
 def _timed_digest(image: MetadataImage, earlier: ImageDigest, pause: Pause) -> tuple[ImageDigest, float]:

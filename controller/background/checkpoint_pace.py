@@ -6,7 +6,8 @@ the disk and no more. And while it works the interpreter hands itself over betwe
 who waits for it (the loop, after every turn in which it waited for a socket) waits half a millisecond and not five.
 
 Where millions of partitions change at once, somebody waits for all of it to be applied, and for a checkpoint nobody
-does: the thread gives way then. It never stops, so that it comes to its end however long such changes go on.
+does: the thread gives way then. For some seconds it stops, which is as long as the loss of a broker lasts; where such
+changes go on for longer, it goes on too, with longer pauses, so that it always comes to its end.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from typing import Final, Protocol
 _PIECE_S_MIN: Final = 0.001
 #: ``sys.setswitchinterval`` while any thread works.
 _SWITCH_S: Final = 0.0005
-#: So many times as long are the pauses of who gives way.
-GIVING_WAY: Final = 8
+#: So long a thread stops at most to give way to changes that follow each other.
+STANDSTILL_S_MAX: Final = 10.0
+#: So many times as long are the pauses of who gives way after that.
+GIVING_WAY: Final = 32
 #: How long it lasts after the last reason to; mass changes come in batches that are some hundredths apart.
 _GIVING_WAY_S: Final = 0.25
 
@@ -84,6 +87,7 @@ class WorkShare:
         self._pause_per_work = 100 / work_percent - 1
         self._closed = threading.Event()
         self._since = 0.0
+        self._gives_way_since = 0.0
         self._gives_way_until = 0.0
 
     @contextmanager
@@ -100,11 +104,23 @@ class WorkShare:
         if worked >= _PIECE_S_MIN:
             times = GIVING_WAY if now < self._gives_way_until else 1
             self._closed.wait(worked * self._pause_per_work * times)
+            self._stand_still()
             self._since = time.monotonic()
 
+    def _stand_still(self) -> None:
+        """Wait until what is given way to is over, or lasts too long."""
+        while (left := self._still_until() - time.monotonic()) > 0 and not self._closed.wait(left):
+            pass
+
+    def _still_until(self) -> float:
+        return min(self._gives_way_until, self._gives_way_since + STANDSTILL_S_MAX)
+
     def give_way(self) -> None:
-        """The loop has much to do: for some tenths of a second the pauses that begin are longer."""
-        self._gives_way_until = time.monotonic() + _GIVING_WAY_S
+        """The loop has much to do now, and for some tenths of a second."""
+        now = time.monotonic()
+        if now >= self._gives_way_until:
+            self._gives_way_since = now
+        self._gives_way_until = now + _GIVING_WAY_S
 
     def close(self) -> None:
         """No more pauses: the process wants to end."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from quorate.broker.metadata.digests import LONG_PAUSE_S, ImageDigests
+from quorate.broker.metadata.digests import LONG_PAUSE_S, STANDSTILL_S_MAX, ImageDigests
 from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER
 from quorate.scripts.benchmarks.large_cluster import large_image
 from quorate.snapshots.image_digest import digest_image
@@ -22,7 +24,9 @@ async def test_a_large_digest_gives_way_after_every_piece_on_a_thread_of_its_own
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     image, threads = large_image(PARTITIONS), list[int]()
-    monkeypatch.setattr(ImageDigests, "_give_way", lambda *_: threads.append(threading.get_ident()))
+    monkeypatch.setattr(
+        "quorate.broker.metadata.digests._Pauses.__call__", lambda _: threads.append(threading.get_ident())
+    )
     loader: Any = SimpleNamespace(image=image)
 
     _, digest = await asyncio.wait_for(ImageDigests(loader).at(None, 0), 60)
@@ -49,3 +53,26 @@ async def test_a_digest_gives_way_for_longer_while_a_mass_change_is_to_be_replay
 
     assert waits
     assert {wait == LONG_PAUSE_S for wait in waits} == {is_long}
+    # It stands still for as long as it may before its first pause is over, and goes on for all that.
+    assert (sum(waits) >= STANDSTILL_S_MAX) is is_long
+
+
+async def test_a_digest_that_nobody_waits_for_any_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def timed(_: object, __: object, pause: Callable[[], None]) -> None:
+        try:
+            while True:
+                pause()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("quorate.broker.metadata.digests._timed_digest", timed)
+    loader: Any = SimpleNamespace(image=large_image(100), lag=RECORDS_PUBLISHED_TOGETHER)
+    asked = asyncio.create_task(ImageDigests(loader).at(None, 0))
+    await asyncio.sleep(0)
+    asked.cancel()
+    with suppress(asyncio.CancelledError):
+        await asked
+
+    assert await asyncio.to_thread(ended.wait, 60)

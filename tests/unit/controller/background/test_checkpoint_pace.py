@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from quorate.controller.background.checkpoint_pace import GIVING_WAY, WorkShare
+from quorate.controller.background.checkpoint_pace import WorkShare
 from quorate.controller.background.shared import MASS_RECORDS, SharedWork
 
 
@@ -58,15 +58,31 @@ def paused_s(pace: WorkShare) -> float:
         return time.monotonic() - begun
 
 
-def test_who_gives_way_pauses_longer_and_goes_on() -> None:
+def test_who_gives_way_stands_still_until_nothing_has_come_for_some_tenths_of_a_second() -> None:
     pace = WorkShare(50)
     pace.give_way()
-    assert paused_s(pace) >= GIVING_WAY * 0.01 * 0.99
+    assert paused_s(pace) >= 0.2
+    # A busy machine may be that slow once.
+    assert min(paused_s(pace) for _ in range(5)) < 0.2
+
+
+def test_who_gives_way_to_what_lasts_pauses_longer_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "quorate.controller.background.checkpoint_pace"
+    monkeypatch.setattr(f"{module}.STANDSTILL_S_MAX", 0.3)
+    monkeypatch.setattr(f"{module}.GIVING_WAY", 4)
+    monkeypatch.setattr(f"{module}._GIVING_WAY_S", 60.0)
+    pace = WorkShare(50)
+    pace.give_way()
+
+    assert paused_s(pace) >= 0.2, "it did not stand still"
+    took = [paused_s(pace) for _ in range(5)]
+    assert min(took) >= 4 * 0.01 * 0.99
+    assert min(took) < 0.2, "it stood still for longer than it may"
 
 
 def test_only_records_that_commit_together_in_masses_are_given_way_to() -> None:
     shared = SharedWork(checkpoint_work_percent=50)
-    least = GIVING_WAY * 0.01 * 0.99
+    least = 0.2
     shared.moved(MASS_RECORDS - 1)
     shared.moved(2 * (MASS_RECORDS - 1))
     # A busy machine may be that slow once.
@@ -74,6 +90,7 @@ def test_only_records_that_commit_together_in_masses_are_given_way_to() -> None:
 
     shared.moved(3 * MASS_RECORDS)
     assert paused_s(shared.checkpoint_pace) >= least
+    shared.moved(4 * MASS_RECORDS)
     assert paused_s(shared.digest_pace) >= least
 
 
