@@ -49,8 +49,8 @@ def remembered(
     is_moved = _is_moved(page, old_page, rows)
     if is_moved is None:
         old = pages.get(number)
-        if old is not None and len(old.rows):
-            yield old, _matched(old, np.arange(len(rows)), rows)
+        if old is not None:
+            yield old, matched(old, np.arange(len(rows)), rows)
         return
     old_rows = rows + (number << PAGE_SHIFT)
     if is_moved.any():
@@ -59,13 +59,15 @@ def remembered(
     sources = old_rows >> PAGE_SHIFT
     for source in np.unique(sources[old_rows >= 0]).tolist():
         old = pages.get(source)
-        if old is not None and len(old.rows):
+        if old is not None:
             new_at = np.flatnonzero((sources == source) & (old_rows >= 0))
-            yield old, _matched(old, new_at, old_rows[new_at] & (PAGE_ROWS - 1))
+            yield old, matched(old, new_at, old_rows[new_at] & (PAGE_ROWS - 1))
 
 
-def _matched(old: Remembered, new_at: Ints, wanted: Ints) -> Carried:
+def matched(old: Remembered, new_at: Ints, wanted: Ints) -> Carried:
     """Those of the new rows whose rows in an old page, ``wanted``, are remembered from it."""
+    if not len(old.rows):
+        return Carried(new_at[:0], new_at[:0])
     old_at = np.minimum(np.searchsorted(old.rows, wanted), len(old.rows) - 1)
     is_known = old.rows[old_at] == wanted
     return Carried(new_at[is_known], old_at[is_known])
@@ -131,9 +133,9 @@ class ReplacedRows(NamedTuple):
     order: Ints
 
 
-def with_replaced(rows: Ints, replaced: Ints, new: Ints) -> ReplacedRows:
-    """Of ``rows`` within a page, ascending, those not ``replaced``, with the ``new`` ones, which all are replaced."""
-    is_replaced = np.zeros(PAGE_ROWS, np.bool_)
+def with_replaced(page: Page, rows: Ints, replaced: Ints, new: Ints) -> ReplacedRows:
+    """Of ``rows`` of a page, ascending, those not ``replaced``, with the ``new`` ones, which all are replaced."""
+    is_replaced = np.zeros(len(page.leader_slots), np.bool_)
     is_replaced[replaced] = True
     is_kept = ~is_replaced[rows]
     together = np.concatenate([rows[is_kept], new])

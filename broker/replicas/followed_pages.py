@@ -8,7 +8,7 @@ the leader has; any other one holds what it had before, as long as this process 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import online_places
-from quorate.broker.directories.places import Flags, Ints, changed_leaders, in_slots, is_among, remembered
+from quorate.broker.directories.places import (
+    Carried,
+    Flags,
+    Ints,
+    changed_leaders,
+    in_slots,
+    is_among,
+    matched,
+    remembered,
+)
 from quorate.broker.replicas.followed_rows import (
     ARRIVED,
     COPYING,
@@ -33,13 +42,24 @@ from quorate.broker.replicas.followed_rows import (
     say,
     unsay,
 )
+from quorate.broker.replicas.joined_pages import (
+    LEADER_COLUMNS,
+    PAGES_JOINED_MAX,
+    JoinedPages,
+    table_rows,
+    with_leaders_of,
+)
 from quorate.broker.replicas.messages import NOTHING, FollowedRows, no_rows
 from quorate.broker.replicas.stand_in import Pace
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
-from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, other_pages
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, other_pages
 
 NEVER: Final = np.inf
 _ROW_COLUMNS: Final = tuple(FollowedRows.__dataclass_fields__)
+#: What a message says of rows.
+_SAID_COLUMNS: Final = ("slots", "topic_ids", "partition_ids", "leader_epochs")
+#: What is looked at of rows whose leader moved.
+_COLUMNS: Final = ("slots", "directories", "replica_counts", "leader_slots", "leader_epochs", "isr")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,14 +149,18 @@ class FollowedPages:
         self._dropped_links = set()
         old_pages, pages = before.partitions.pages, image.partitions.pages
         fresh: dict[int, PageFollowed] = {}
+        moved: dict[int, Ints] = {}
         for number in other_pages(() if is_recast else old_pages, pages):
             known, page = self._pages.get(number), pages[number]
             changed = None if is_recast or number >= len(old_pages) else changed_leaders(old_pages[number], page)
-            if changed is None or len(changed):
-                found = self._scan(before, number, changed, leaders, columns, own_end)
-                fresh[number] = found if changed is None or known is None else known.with_others(changed, found)
+            if changed is None:
+                fresh[number] = self._scan(before, number, leaders, columns, own_end)
+            elif len(changed):
+                moved[number] = changed
             elif known is not None:
                 known.page = page
+        if moved:  # in the order of pages, as their turns go by it
+            fresh = dict(sorted((*fresh.items(), *self._with_moved(before, moved, leaders, columns, own_end))))
         gone = [number for number in range(len(pages), len(old_pages)) if number in self._pages]
         for number in (*gone, *fresh):
             known = self._pages.pop(number, None)
@@ -201,21 +225,25 @@ class FollowedPages:
         parts: list[FollowedRows] = []
         left = rows_max
         wanted = np.array(sorted(followers), np.int32)
-        for number, followed in list(self._busy.items()):
+        unsaid = [number for number, followed in self._busy.items() if followed.has_unsaid]
+        for first in range(0, len(unsaid), PAGES_JOINED_MAX):
             if not left:
                 break
-            if not followed.has_unsaid:
-                continue
-            on_link = followed.links == link
-            if not on_link.any():
-                continue
-            for slot, states in enumerate(followed.states):
-                unsaid = on_link & ((states == NEW) | (states == ARRIVED)) & is_among(followed.brokers(slot), wanted)
-                at = np.flatnonzero(unsaid)[:left]
+            known = {number: self._busy[number] for number in sorted(unsaid[first : first + PAGES_JOINED_MAX])}
+            joined = JoinedPages.of({number: followed.rows for number, followed in known.items()})
+            page = joined.page(self._image.partitions.pages, _SAID_COLUMNS)
+            together = PageFollowed.joined(page, np.arange(len(joined.rows)), list(known.values()))
+            on_link = together.links == link
+            for slot, states in enumerate(together.states):
+                is_new = on_link & ((states == NEW) | (states == ARRIVED)) & is_among(together.brokers(slot), wanted)
+                at = np.flatnonzero(is_new)[:left]
                 if len(at):
-                    parts.append(say(followed, slot, at))
+                    parts.append(say(together, slot, at))
                     left -= len(at)
-            self._look(number, followed)
+            for number, _, part in joined.parts(together.rows):
+                followed = known[number]
+                followed.states[:] = together.states[: followed.page.width, part]
+                self._look(number, followed)
         if len(parts) < 2:
             return parts[0] if parts else no_rows()
         return FollowedRows(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ROW_COLUMNS))
@@ -240,21 +268,48 @@ class FollowedPages:
             self._busy.pop(number, None)
 
     def _scan(
+        self, before: MetadataImage, number: int, leaders: Leaders, columns: LinkColumns, own_end: int
+    ) -> PageFollowed:
+        """The rows of a page that are followed from here; of those followed before what they hold is kept."""
+        table, old_pages = self._image.partitions, before.partitions.pages
+        page, rows = table.pages[number], self._wanted(number)
+        carried = remembered(before.partitions, self._pages, table, number, rows)
+        return self._found(
+            page, rows, old_pages[number] if number < len(old_pages) else None, carried, leaders, columns, own_end
+        )
+
+    def _with_moved(
+        self, before: MetadataImage, moved: Mapping[int, Ints], leaders: Leaders, columns: LinkColumns, own_end: int
+    ) -> Iterator[tuple[int, PageFollowed]]:
+        """Pages in which some rows (by page, ascending) have another leader, and nothing but that, ISRs and what
+        follows from them is new.
+        """
+        pages = self._image.partitions.pages
+        known = {number: self._pages.get(number) or _nothing_followed(pages[number]) for number in moved}
+        followed = table_rows({number: one.rows for number, one in known.items()})
+        changed = table_rows(moved)
+        joined = JoinedPages.of_rows(moved, followed, changed)
+        page = joined.page(pages, _COLUMNS)
+        old_page = with_leaders_of(joined.page(before.partitions.pages, LEADER_COLUMNS), page)
+        old = PageFollowed.joined(old_page, np.searchsorted(joined.rows, followed), list(known.values()))
+        replaced = np.searchsorted(joined.rows, changed)
+        rows = replaced[page.leader_slots[replaced] >= 0]
+        rows = rows[np.logical_or.reduce(is_among(page.slots[:, rows], self._online.brokers), axis=0)]
+        carried = [(old, matched(old, np.arange(len(rows)), rows))]
+        found = self._found(page, rows, old_page, carried, leaders, columns, own_end)
+        return old.with_others(replaced, found).parted(joined, pages)
+
+    def _found(
         self,
-        before: MetadataImage,
-        number: int,
-        among: Ints | None,
+        page: Page,
+        rows: Ints,
+        old_page: Page | None,
+        carried: Iterable[tuple[PageFollowed, Carried]],
         leaders: Leaders,
         columns: LinkColumns,
         own_end: int,
     ) -> PageFollowed:
-        """The rows of a page that are followed from here; of those followed before what they hold is kept.
-
-        Args:
-            among: int64[n], ascending: look at these rows only; None: at all.
-        """
-        rows = self._wanted(number, among)
-        page = self._image.partitions.pages[number]
+        """Those of the rows that are followed from here. ``carried``: what is remembered of them."""
         leader_slots, replica_counts = page.leader_slots[rows], page.replica_counts[rows]
         is_followed = np.empty((page.width, len(rows)), np.bool_)
         for slot in range(page.width):
@@ -266,21 +321,22 @@ class FollowedPages:
         for slot in range(page.width):
             held[slot, in_slots(page.isr[rows], slot)] = HOLDS_ALL
         followed = PageFollowed(page, rows, links, states, held)
-        table = self._image.partitions
-        for old, (new_at, old_at) in remembered(before.partitions, self._pages, table, number, rows):
+        for old, (new_at, old_at) in carried:
             self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions)
-        if number < len(before.partitions.pages):
-            keep_what_was_led(followed, before.partitions.pages[number], own_end)
+        if old_page is not None:
+            keep_what_was_led(followed, old_page, own_end)
         followed.keep((followed.states != UNFOLLOWED).any(axis=0))
         return followed
 
-    def _wanted(self, number: int, among: Ints | None) -> Ints:
+    def _wanted(self, number: int) -> Ints:
         """int64[n], ascending: rows of a page with a leader in which somebody here follows, may follow or followed."""
         page, followed = self._image.partitions.pages[number], self._pages.get(number)
-        if among is not None:
-            among = among[page.leader_slots[among] >= 0]
-            return among[np.logical_or.reduce(is_among(page.slots[:, among], self._online.brokers), axis=0)]
         is_wanted: Flags = np.logical_or.reduce(is_among(page.slots, self._online.brokers), axis=0)
         if followed is not None:
             is_wanted[followed.rows] = True
         return np.flatnonzero(is_wanted & (page.leader_slots >= 0))
+
+
+def _nothing_followed(page: Page) -> PageFollowed:
+    none = np.empty((page.width, 0))
+    return PageFollowed(page, np.empty(0, np.int64), np.empty(0, np.int32), none.astype(np.int8), none)

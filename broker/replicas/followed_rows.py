@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.places import Flags, Ints, slot_pairs, with_replaced
-from quorate.broker.replicas.messages import EVERYTHING, FollowedRows
+from quorate.broker.replicas.joined_pages import JoinedPages, joined
+from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
 from quorate.snapshots.table.pages import Page
 
 #: Of a broker that cannot be followed.
@@ -32,7 +34,7 @@ Positions = NDArray[np.float64]
 
 @dataclass(slots=True, eq=False)
 class PageFollowed:
-    """The rows of one page that are followed from here. ``n`` of them."""
+    """The rows of one page, or of a joined one, that are followed from here. ``n`` of them."""
 
     page: Page
     #: int64[n], ascending: rows within the page.
@@ -63,11 +65,29 @@ class PageFollowed:
 
     def with_others(self, replaced: Ints, new: PageFollowed) -> PageFollowed:
         """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those."""
-        is_kept, rows, order = with_replaced(self.rows, replaced, new.rows)
+        is_kept, rows, order = with_replaced(new.page, self.rows, replaced, new.rows)
         links = np.concatenate([self.links[is_kept], new.links])[order]
         states = np.concatenate([self.states[:, is_kept], new.states], axis=1)[:, order]
         held = np.concatenate([self.held[:, is_kept], new.held], axis=1)[:, order]
         return PageFollowed(new.page, rows, links, states, held)
+
+    @staticmethod
+    def joined(page: Page, rows: Ints, parts: Sequence[PageFollowed]) -> PageFollowed:
+        """The rows of several pages as ``rows`` of a joined one; there is one page at least."""
+        return PageFollowed(
+            page,
+            rows,
+            np.concatenate([part.links for part in parts]),
+            joined([part.states for part in parts], UNFOLLOWED),
+            joined([part.held for part in parts], float(NOTHING)),
+        )
+
+    def parted(self, pages: JoinedPages, table: Sequence[Page]) -> Iterator[tuple[int, PageFollowed]]:
+        """The same by page, out of those of a table."""
+        for number, rows, part in pages.parts(self.rows):
+            page = table[number]
+            states, held = self.states[: page.width, part].copy(), self.held[: page.width, part].copy()
+            yield number, PageFollowed(page, rows, self.links[part].copy(), states, held)
 
     def keep(self, is_kept: Flags) -> None:
         """Forget the other rows."""
@@ -110,7 +130,9 @@ def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, p
 def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
     """A replica that led until now holds what it had as a leader."""
     page, rows = followed.page, followed.rows
-    is_same = page.partition_ids[rows] == old.partition_ids[rows]
+    is_same = np.ones(len(rows), np.bool_)
+    if page.partition_ids is not old.partition_ids:
+        is_same &= page.partition_ids[rows] == old.partition_ids[rows]
     if page.topic_ids is not old.topic_ids:
         is_same &= (page.topic_ids[rows] == old.topic_ids[rows]).all(axis=1)
     is_same &= old.leader_slots[rows] >= 0

@@ -12,6 +12,7 @@ partitions as for all; a page is looked at when it, or somebody's being level, c
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,16 @@ from numpy.typing import NDArray
 
 from quorate.broker.controllers.isr_proposals import IsrProposals, proposals_of
 from quorate.broker.directories.online_replicas import online_places
-from quorate.broker.directories.places import Flags, Ints, changed_leaders, in_slots, is_among, remembered
+from quorate.broker.directories.places import (
+    Flags,
+    Ints,
+    in_slots,
+    is_among,
+)
+from quorate.broker.replicas.joined_pages import (
+    PAGES_JOINED_MAX,
+)
+from quorate.broker.replicas.led_pages import LedPages
 from quorate.broker.replicas.led_rows import (
     ALWAYS,
     NEVER,
@@ -28,13 +38,11 @@ from quorate.broker.replicas.led_rows import (
     LedRows,
     Standing,
     Times,
-    carry,
-    with_others,
 )
 from quorate.metadata_log.errors import ErrorCode
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table import page_access
-from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, other_pages
+from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT
 
 #: Answered "done": the image shows it soon. If it does not by then, ask again; that is harmless.
 CONFIRM_MS: Final = 10_000.0
@@ -45,6 +53,11 @@ AS_BEFORE: Final = np.nan
 #: Pages that one call of ``due`` looks at: some milliseconds of work. All of them at once, as where a broker becomes
 #: level with ten million partitions, would keep the process from its heartbeats.
 PAGES_PER_LOOK_MAX: Final = 64
+
+#: What is looked at of rows that are led here: to find what their leaders would ask for, and to note what is said of
+#: them.
+_LOOK_COLUMNS: Final = ("slots", "directories", "replica_counts", "leader_slots", "isr")
+_NOTE_COLUMNS: Final = ("slots", "replica_counts", "leader_slots", "leader_epochs", "isr")
 
 #: Errors that end a proposal: the partition has another leader, is gone, or the request made no sense.
 _FINAL_ERRORS: Final = np.array(
@@ -71,14 +84,8 @@ class IsrBook:
         self.lag_max_ms = lag_max_ms
         #: Of brokers that follow as members, by id.
         self.groups: dict[int, FollowerGroup] = {}
-        self._trusts_isr = trusts_isr
-        self._image = EMPTY_IMAGE
-        self._leaders: frozenset[int] = frozenset()
+        self._led = LedPages(trusts_isr=trusts_isr)
         self._online = online_places(EMPTY_IMAGE, ())
-        self._pages: dict[int, LedRows] = {}
-        #: Those of them that may want a look, now or at a time; of the others none is due or awaited before something
-        #: happens. Of a large image they are few, and all that every turn looks at.
-        self._open: set[int] = set()
         #: Whether ``due`` left some for its next call.
         self._has_more = False
 
@@ -86,26 +93,8 @@ class IsrBook:
 
     def update(self, image: MetadataImage, leaders: Collection[int], now_ms: float) -> None:
         """Take a new image, and the brokers that are played here. Only pages that changed are looked at."""
-        before, self._image = self._image, image
-        is_same_cast = self._leaders == leaders
-        self._leaders = frozenset(leaders)
-        old_pages, pages = before.partitions.pages, image.partitions.pages
-        fresh: dict[int, LedRows] = {}
-        for number in other_pages(old_pages if is_same_cast else (), pages):
-            known = self._pages.get(number) if is_same_cast else None
-            changed = None if known is None else changed_leaders(known.page, pages[number])
-            found = self._scan(before, number, changed, now_ms)
-            fresh[number] = found if changed is None or known is None else with_others(known, changed, found)
-        for number, led in fresh.items():
-            if len(led.rows):
-                led.count_outside()
-                led.find_oldest()
-                self._pages[number] = led
-                self._open.add(number)
-            else:
-                self._drop(number)
-        for number in range(len(pages), len(old_pages)):
-            self._drop(number)
+        before = self._led.image
+        self._led.update(image, frozenset(leaders), now_ms)
         directories = image.partitions.directories
         if image.cluster is not before.cluster or directories is not before.partitions.directories:
             online, self._online = self._online, online_places(image, image.cluster.active_brokers())
@@ -130,24 +119,25 @@ class IsrBook:
         Returns:
             int16[n]: NONE, or why nothing was noted, as a leader refuses a fetch.
         """
-        table = self._image.partitions
+        table = self._led.image.partitions
         rows = table.rows_for(topic_ids, partition_ids)
         codes = np.full(len(rows), ErrorCode.UNKNOWN_TOPIC_ID, np.int16)
-        for number in np.unique(rows[rows >= 0] >> PAGE_SHIFT).tolist():
-            at = np.flatnonzero((rows >= 0) & (rows >> PAGE_SHIFT == number))
-            codes[at] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-            led = self._pages.get(number)
-            if led is None:
-                continue
-            wanted = rows[at] & (PAGE_ROWS - 1)
-            found = np.minimum(np.searchsorted(led.rows, wanted), len(led.rows) - 1)
-            is_led = led.rows[found] == wanted
-            at, found = at[is_led], found[is_led]
-            present = led.page.leader_epochs[led.rows[found]]
-            codes[at[leader_epochs[at] < present]] = ErrorCode.FENCED_LEADER_EPOCH
-            codes[at[leader_epochs[at] > present]] = ErrorCode.UNKNOWN_LEADER_EPOCH
-            is_now = leader_epochs[at] == present
-            self._note_in(number, led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
+        codes[rows >= 0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        places = self._led.places(rows[rows >= 0])
+        if not places:
+            return codes
+        joined, led = self._led.taken(places, _NOTE_COLUMNS)
+        found = np.minimum(np.searchsorted(joined.rows, rows), len(joined.rows) - 1)
+        at = np.flatnonzero(joined.rows[found] == rows)
+        found = found[at]
+        present = led.page.leader_epochs[found]
+        codes[at[leader_epochs[at] < present]] = ErrorCode.FENCED_LEADER_EPOCH
+        codes[at[leader_epochs[at] > present]] = ErrorCode.UNKNOWN_LEADER_EPOCH
+        is_now = leader_epochs[at] == present
+        _note_in(led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
+        for (number, place), first, end in zip(places.items(), joined.bounds, joined.bounds[1:], strict=False):
+            if self._led.pages[number].put(place, led.taken(np.arange(first, end))):
+                self._led.open.add(number)
         return codes
 
     def leave_group(self, broker: int) -> None:
@@ -155,7 +145,7 @@ class IsrBook:
         group = self.groups.pop(broker, None)
         if group is None:
             return
-        for led in self._pages.values():
+        for led in self._led.pages.values():
             for slot in range(led.page.width):
                 is_its = led.is_member[slot] & (led.page.slots[slot, led.rows] == broker)
                 if is_its.any():
@@ -165,9 +155,9 @@ class IsrBook:
 
     def look_again(self) -> None:
         """Somebody is level who was not, or may enter ISRs who might not."""
-        for led in self._pages.values():
+        for led in self._led.pages.values():
             led.next_due_ms = -np.inf
-        self._open.update(self._pages)
+        self._led.open.update(self._led.pages)
 
     def expire(self, now_ms: float) -> None:
         """Look for ISR members that lag; to be called every ``lag_max_ms / 2`` (as Kafka's ``isr-expiration``)."""
@@ -175,17 +165,19 @@ class IsrBook:
         if any(group.caught_up_ms < limit for group in self.groups.values()):
             self.look_again()
             return
-        for number, led in self._pages.items():
+        for number, led in self._led.pages.items():
+            if led.oldest_ms < limit:
+                led.find_oldest()
             if led.oldest_ms < limit:
                 led.next_due_ms = -np.inf
-                self._open.add(number)
+                self._led.open.add(number)
 
     # --- what to ask for -----------------------------------------------------------------------------
 
     @property
     def outside_count(self) -> int:
         """Replicas of partitions led here that are not in the ISR."""
-        return sum(led.outside for led in self._pages.values())
+        return sum(led.outside for led in self._led.pages.values())
 
     def next_due_after(self, now_ms: float) -> float:
         """The time at which a change that is held back falls due; NEVER if an event must come first.
@@ -194,7 +186,7 @@ class IsrBook:
         """
         if self._has_more:
             return now_ms
-        due = (self._pages[number].next_due_ms for number in self._open)
+        due = (self._led.pages[number].next_due_ms for number in self._led.open)
         return min((due_ms for due_ms in due if due_ms > now_ms), default=NEVER)
 
     def due(self, now_ms: float, busy: Collection[int], rows_max: int) -> Iterator[IsrProposals]:
@@ -204,17 +196,17 @@ class IsrBook:
         a call looks at a part of it, and the next one goes on.
         """
         self._has_more = False
-        if self._leaders.issubset(busy):  # As while the answer to the last request of the only leader is out.
+        if self._led.leaders.issubset(busy):  # As while the answer to the last request of the only leader is out.
             return
-        rows, masks = self._due_rows(now_ms, self._leaders.difference(busy), rows_max)
+        rows, masks = self._due_rows(now_ms, self._led.leaders.difference(busy), rows_max)
         if not len(rows):
             return
-        columns = self._image.partitions.gather(rows)
+        columns = self._led.image.partitions.gather(rows)
         chosen = {leader: at[:rows_max] for leader, at in _by_value(columns.leaders).items()}
         held = np.sort(np.concatenate(list(chosen.values())))
         self._hold(rows[held], np.full(len(held), NEVER))
         for leader, at in chosen.items():
-            yield proposals_of(leader, self._image, columns, at, masks[at])
+            yield proposals_of(leader, self._led.image, columns, at, masks[at])
 
     def answered(self, proposals: IsrProposals, error_codes: NDArray[np.int16], now_ms: float) -> None:
         """The controller answered, one code for each partition in order."""
@@ -226,67 +218,10 @@ class IsrBook:
         """The request as a whole failed: propose again, not before a time."""
         self._hold_proposed(proposals, np.full(len(proposals), until_ms))
 
-    # --- pages ---------------------------------------------------------------------------------------
-
-    def _drop(self, number: int) -> None:
-        self._pages.pop(number, None)
-        self._open.discard(number)
-
-    def _scan(self, before: MetadataImage, number: int, among: Ints | None, now_ms: float) -> LedRows:
-        """The rows of a page that are led here; of those known before under the same leader epoch all is kept.
-
-        Args:
-            among: int64[n], ascending: look at these rows only; None: at all.
-        """
-        page = self._image.partitions.pages[number]
-        rows = np.arange(PAGE_ROWS) if among is None else among
-        rows = rows[(page.leader_slots[rows] >= 0) & (page.replica_counts[rows] > 1)]
-        leaders = page.slots[page.leader_slots[rows], rows]
-        rows = rows[is_among(leaders, np.array(sorted(self._leaders), np.int32))]
-        led = LedRows(
-            page,
-            rows,
-            np.full((page.width, len(rows)), UNKNOWN),
-            np.zeros((page.width, len(rows)), np.bool_),
-            np.full(len(rows), -np.inf),
-        )
-        for slot in range(page.width):
-            led.caught_up_ms[slot, in_slots(page.isr[rows], slot)] = ALWAYS if self._trusts_isr else now_ms
-        table = self._image.partitions
-        for old, (new_at, old_at) in remembered(before.partitions, self._pages, table, number, rows):
-            carry(led, new_at, old, old_at)
-        return led
-
-    def _note_in(
-        self,
-        number: int,
-        led: LedRows,
-        at: Ints,
-        found: Ints,
-        brokers: NDArray[np.int32],
-        caught_up_ms: Times,
-        is_member: Flags,
-        codes: NDArray[np.int16],
-    ) -> None:
-        """Note rows ``at`` of a report for the rows ``found`` of page ``number``, which they name rightly."""
-        page, rows = led.page, led.rows[found]
-        for slot in range(page.width):
-            is_its = (page.slots[slot, rows] == brokers[at]) & (page.replica_counts[rows] > slot)
-            is_its &= page.leader_slots[rows] != slot
-            to, source = found[is_its], at[is_its]
-            codes[source] = ErrorCode.NONE
-            known, told = led.caught_up_ms[slot, to], caught_up_ms[source]
-            is_recent = (told == UNKNOWN) | (told > known)
-            led.caught_up_ms[slot, to] = np.where(is_recent, told, known)
-            led.is_member[slot, to] = is_member[source]
-        led.next_due_ms = -np.inf
-        self._open.add(number)
-        led.find_oldest()
-
     def _forget_restarted(self, before: MetadataImage, image: MetadataImage) -> None:
         """Forget what brokers said of themselves under a registration that is not theirs any more."""
         for broker in restarted_brokers(before, image):
-            for led in self._pages.values():
+            for led in self._led.pages.values():
                 for slot in range(led.page.width):
                     is_its = led.page.slots[slot, led.rows] == broker
                     is_its &= ~in_slots(led.page.isr[led.rows], slot)
@@ -301,42 +236,51 @@ class IsrBook:
         all_rows, all_masks = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
         counts = np.zeros(len(free), np.int64)
         standing = Standing(self.groups, self._online, now_ms - self.lag_max_ms)
-        looks = 0
-        for number in sorted(self._open):
-            led = self._pages[number]
-            if led.next_due_ms > now_ms and led.awaited.isdisjoint(leaders):
-                continue
-            if looks == PAGES_PER_LOOK_MAX:
-                self._has_more = True
-                break
-            looks += 1
-            wanted = standing.wanted_isr(led)
-            is_other = wanted != led.page.isr[led.rows]
-            is_due = is_other & (led.hold_ms <= now_ms)
-            later = led.hold_ms[is_other & ~is_due]
-            led.next_due_ms, led.awaited = float(later.min(initial=NEVER)), frozenset()
-            if not is_due.any():
-                if led.next_due_ms == NEVER:
-                    self._open.discard(number)
-                continue
-            due = np.flatnonzero(is_due)
-            led_by = led.page.slots[led.page.leader_slots[led.rows[due]], led.rows[due]]
-            is_free = is_among(led_by, free)
-            led.awaited = frozenset(led_by.tolist())
-            due = due[is_free]
-            all_rows.append(led.rows[due] + (number << PAGE_SHIFT))
-            all_masks.append(wanted[due])
-            counts += np.bincount(np.searchsorted(free, led_by[is_free]), minlength=len(free))
-            if (counts >= rows_max).all():
-                break
+        looked_at = self._to_look_at(now_ms, leaders)
+        for first in range(0, len(looked_at), PAGES_JOINED_MAX):
+            numbers = looked_at[first : first + PAGES_JOINED_MAX]
+            places = {number: self._wanting(number, now_ms, leaders) for number in numbers}
+            joined, together = self._led.taken(places, _LOOK_COLUMNS)
+            page = together.page
+            wanted = standing.wanted_isr(together)
+            is_other = wanted != page.isr
+            is_due = is_other & (together.hold_ms <= now_ms)
+            later = np.where(is_other & ~is_due, together.hold_ms, NEVER)
+            led_by = page.slots[page.leader_slots, together.rows]
+            is_free = is_due & is_among(led_by, free)
+            for number, local, part in joined.parts(together.rows):
+                led = self._led.pages[number]
+                led.seen(local, float(later[part].min(initial=NEVER)), frozenset(led_by[part][is_due[part]].tolist()))
+                if not led.is_open:
+                    self._led.open.discard(number)
+                at = np.flatnonzero(is_free[part]) + part.start
+                if not len(at):
+                    continue
+                all_rows.append(joined.rows[at])
+                all_masks.append(wanted[at])
+                counts += np.bincount(np.searchsorted(free, led_by[at]), minlength=len(free))
+                if (counts >= rows_max).all():
+                    return np.concatenate(all_rows), np.concatenate(all_masks)
         return np.concatenate(all_rows), np.concatenate(all_masks)
+
+    def _to_look_at(self, now_ms: float, leaders: frozenset[int]) -> list[int]:
+        """The first pages, by number, with rows that want a look now."""
+        due = (number for number in sorted(self._led.open) if self._led.pages[number].wants_look(now_ms, leaders))
+        found = list(islice(due, PAGES_PER_LOOK_MAX + 1))
+        self._has_more = len(found) > PAGES_PER_LOOK_MAX
+        return found[:PAGES_PER_LOOK_MAX]
+
+    def _wanting(self, number: int, now_ms: float, leaders: frozenset[int]) -> Ints:
+        """int64[n], ascending: positions of the rows of a page that want a look now."""
+        led = self._led.pages[number]
+        return np.arange(len(led.rows)) if led.is_due(now_ms, leaders) else np.flatnonzero(led.is_unseen)
 
     # --- holds ---------------------------------------------------------------------------------------
 
     def _hold(self, rows: Ints, holds: Times) -> None:
         """Set when the rows (ascending) may be proposed again; rows that are not led here any more are left alone."""
         for number in np.unique(rows >> PAGE_SHIFT).tolist():
-            led = self._pages.get(number)
+            led = self._led.pages.get(number)
             if led is None:
                 continue
             first, end = np.searchsorted(rows, (number << PAGE_SHIFT, (number + 1) << PAGE_SHIFT))
@@ -345,11 +289,11 @@ class IsrBook:
             is_known = led.rows[at] == wanted
             led.hold_ms[at[is_known]] = holds[first:end][is_known]
             led.next_due_ms = min(led.next_due_ms, float(holds[first:end].min()))
-            self._open.add(number)
+            self._led.open.add(number)
 
     def _hold_proposed(self, proposals: IsrProposals, holds: Times) -> None:
         """Like ``_hold``, for partitions that are still as they were when they were proposed."""
-        table = self._image.partitions
+        table = self._led.image.partitions
         rows = proposals.rows
         if table.extents is not proposals.image.partitions.extents:  # topics came, went or moved
             rows = table.rows_for(proposals.topic_ids, proposals.partition_ids)
@@ -374,3 +318,28 @@ def _by_value(values: NDArray[np.int32]) -> dict[int, Ints]:
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(values[order][1:] != values[order][:-1]) + 1
     return {int(values[at[0]]): at for at in np.split(order, starts) if len(at)}
+
+
+def _note_in(
+    led: LedRows,
+    at: Ints,
+    found: Ints,
+    brokers: NDArray[np.int32],
+    caught_up_ms: Times,
+    is_member: Flags,
+    codes: NDArray[np.int16],
+) -> None:
+    """Note rows ``at`` of a report for the rows ``found`` of a joined page, which they name rightly."""
+    page = led.page
+    for slot in range(page.width):
+        is_its = (page.slots[slot, found] == brokers[at]) & (page.replica_counts[found] > slot)
+        is_its &= page.leader_slots[found] != slot
+        to, source = found[is_its], at[is_its]
+        codes[source] = ErrorCode.NONE
+        known, told = led.caught_up_ms[slot, to], caught_up_ms[source]
+        is_recent = (told == UNKNOWN) | (told > known)
+        led.caught_up_ms[slot, to] = np.where(is_recent, told, known)
+        led.is_member[slot, to] = is_member[source]
+        # Who is in the ISR and is known no worse stays there: of a mass change most followers say no more than that.
+        stays = in_slots(page.isr[to], slot) & (told != UNKNOWN) & (is_member[source] | (told == ALWAYS))
+        led.is_unseen[to[~stays]] = True

@@ -1,8 +1,8 @@
-"""Followers of the partitions of one page that are led here: their known state, and the ISRs that follow from it."""
+"""Followers of the partitions of a page that are led here: their known state, and the ISRs that follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from quorate.broker.directories.online_replicas import Online
 from quorate.broker.directories.places import Flags, Ints, in_slots, is_among, slot_pairs, with_replaced
+from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.snapshots.table.pages import Page
 
 #: As a time to come: never. As the time when somebody was caught up: always.
@@ -34,7 +35,7 @@ class FollowerGroup:
 
 @dataclass(slots=True, eq=False)
 class LedRows:
-    """The rows of one page that are led here and have followers. ``n`` of them."""
+    """The rows of one page, or of a joined one, that are led here and have followers. ``n`` of them."""
 
     page: Page
     #: int64[n], ascending: rows within the page.
@@ -46,29 +47,122 @@ class LedRows:
     is_member: Flags
     #: float64[n]: the row is not proposed before.
     hold_ms: Times
-    #: No row needs a look before; a lower bound.
-    next_due_ms: float = -np.inf
+    #: bool[n]: the row needs a look, whatever the time.
+    is_unseen: Flags
+    #: No other row needs a look before; a lower bound.
+    next_due_ms: float = NEVER
     #: ... but for those that are due and led by one of these, which can ask for so many at a time.
     awaited: frozenset[int] = frozenset()
-    #: Oldest time of an ISR member other than the leader for whom no group speaks.
+    #: Oldest time of an ISR member other than the leader for whom no group speaks; a lower bound.
     oldest_ms: float = NEVER
     #: Replicas that are not in their ISR.
     outside: int = 0
 
-    def count_outside(self) -> None:
-        """Make ``outside`` exact."""
-        replicas, isr = self.page.replica_counts[self.rows], self.page.isr[self.rows]
-        self.outside = int(replicas.sum()) - int(np.bitwise_count(isr).sum())
+    @staticmethod
+    def joined(page: Page, rows: Ints, parts: Sequence[LedRows]) -> LedRows:
+        """The rows of several pages as ``rows`` of a joined one; there is one page at least."""
+        return LedRows(
+            page,
+            rows,
+            joined([part.caught_up_ms for part in parts], UNKNOWN),
+            joined([part.is_member for part in parts], False),
+            np.concatenate([part.hold_ms for part in parts]),
+            np.concatenate([part.is_unseen for part in parts]),
+            oldest_ms=min(part.oldest_ms for part in parts),
+        )
+
+    def taken(self, at: Ints) -> LedRows:
+        """Copies of some of the rows, by their positions."""
+        return LedRows(
+            self.page,
+            self.rows[at],
+            self.caught_up_ms[:, at],
+            self.is_member[:, at],
+            self.hold_ms[at],
+            self.is_unseen[at],
+            oldest_ms=self.oldest_ms,
+        )
+
+    def put(self, at: Ints, noted: LedRows) -> bool:
+        """Take what is new of the followers of some rows, by their positions. Returns whether any needs a look."""
+        self.caught_up_ms[:, at] = noted.caught_up_ms[: self.page.width]
+        self.is_member[:, at] = noted.is_member[: self.page.width]
+        self.is_unseen[at] = noted.is_unseen
+        self.oldest_ms = min(self.oldest_ms, float(noted._oldest().min(initial=NEVER)))
+        return bool(noted.is_unseen.any())
+
+    def seen(self, rows: Ints, next_due_ms: float, awaited: frozenset[int]) -> None:
+        """Some rows, or all, had their look: when the next of them is due, and which leaders the due ones wait for."""
+        if len(rows) == len(self.rows):
+            self.is_unseen[:] = False
+            self.next_due_ms, self.awaited = next_due_ms, awaited
+            return
+        self.is_unseen[np.searchsorted(self.rows, rows)] = False
+        self.next_due_ms, self.awaited = min(self.next_due_ms, next_due_ms), self.awaited | awaited
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any row wants a look, now or at a time."""
+        return self.next_due_ms < NEVER or bool(self.awaited) or bool(self.is_unseen.any())
+
+    def is_due(self, now_ms: float, leaders: frozenset[int]) -> bool:
+        """Whether all rows want a look now, of which the awaited ones can ask for so many if they are ``leaders``."""
+        return self.next_due_ms <= now_ms or not self.awaited.isdisjoint(leaders)
+
+    def wants_look(self, now_ms: float, leaders: frozenset[int]) -> bool:
+        """Whether any row wants a look now."""
+        return self.is_due(now_ms, leaders) or bool(self.is_unseen.any())
+
+    def found(self, wanted: Ints) -> Ints:
+        """int64[m]: positions of those of the wanted rows of the page that are here."""
+        at: Ints = np.minimum(np.searchsorted(self.rows, wanted), len(self.rows) - 1)
+        is_here: Flags = self.rows[at] == wanted
+        return at[is_here]
+
+    def parted(self, pages: JoinedPages, table: Sequence[Page]) -> Iterator[tuple[int, LedRows]]:
+        """The same by page, out of those of a table, with exact counts."""
+        outside, oldest = self._outside(), self._oldest()
+        held = np.where(self.is_unseen | (self.hold_ms == -np.inf), NEVER, self.hold_ms)
+        for number, rows, part in pages.parts(self.rows):
+            page = table[number]
+            yield (
+                number,
+                LedRows(
+                    page,
+                    rows,
+                    self.caught_up_ms[: page.width, part].copy(),
+                    self.is_member[: page.width, part].copy(),
+                    self.hold_ms[part].copy(),
+                    self.is_unseen[part].copy(),
+                    next_due_ms=float(held[part].min(initial=NEVER)),
+                    oldest_ms=float(oldest[part].min(initial=NEVER)),
+                    outside=int(outside[part].sum()),
+                ),
+            )
+
+    def look(self) -> None:
+        """Make ``outside`` and ``oldest_ms`` exact."""
+        self.outside = int(self._outside().sum())
+        self.find_oldest()
 
     def find_oldest(self) -> None:
         """Make ``oldest_ms`` exact."""
-        page, rows = self.page, self.rows
-        isr, leader_slots = page.isr[rows], page.leader_slots[rows]
-        alone = [
-            self.caught_up_ms[slot][in_slots(isr, slot) & (leader_slots != slot) & ~self.is_member[slot]]
-            for slot in range(page.width)
-        ]
-        self.oldest_ms = min((float(times.min()) for times in alone if len(times)), default=NEVER)
+        self.oldest_ms = float(self._oldest().min(initial=NEVER))
+
+    def _outside(self) -> Ints:
+        """int64[n]: replicas that are not in the ISR."""
+        replicas, isr = self.page.replica_counts[self.rows], self.page.isr[self.rows]
+        outside: Ints = replicas.astype(np.int64) - np.bitwise_count(isr)
+        return outside
+
+    def _oldest(self) -> Times:
+        """float64[n]: of each row what ``oldest_ms`` is the least of."""
+        isr, leader_slots = self.page.isr[self.rows], self.page.leader_slots[self.rows]
+        oldest = np.full(len(self.rows), NEVER)
+        for slot in range(self.page.width):
+            is_alone = in_slots(isr, slot) & (leader_slots != slot) & ~self.is_member[slot]
+            np.minimum(oldest, self.caught_up_ms[slot], out=oldest, where=is_alone)
+        return oldest
 
 
 class Standing:
@@ -136,9 +230,10 @@ def with_others(led: LedRows, replaced: Ints, new: LedRows) -> LedRows:
     Where nothing is replaced, the page of ``new`` differs in nothing but its ISRs and what follows from them.
     """
     old, page = led.page, new.page
-    is_kept, rows, order = with_replaced(led.rows, replaced, new.rows)
+    is_kept, rows, order = with_replaced(page, led.rows, replaced, new.rows)
     kept, caught_up_ms, hold_ms = led.rows[is_kept], led.caught_up_ms[:, is_kept], led.hold_ms[is_kept]
-    hold_ms[page.partition_epochs[kept] != old.partition_epochs[kept]] = -np.inf
+    is_changed = page.partition_epochs[kept] != old.partition_epochs[kept]
+    hold_ms[is_changed] = -np.inf
     for slot in range(page.width):
         _expel(caught_up_ms[slot], in_slots(old.isr[kept], slot) & ~in_slots(page.isr[kept], slot))
     return LedRows(
@@ -147,6 +242,7 @@ def with_others(led: LedRows, replaced: Ints, new: LedRows) -> LedRows:
         np.concatenate([caught_up_ms, new.caught_up_ms], axis=1)[:, order],
         np.concatenate([led.is_member[:, is_kept], new.is_member], axis=1)[:, order],
         np.concatenate([hold_ms, new.hold_ms])[order],
+        np.concatenate([led.is_unseen[is_kept] | is_changed, new.is_unseen])[order],
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quorate.broker.directories.places import changed_leaders
-from quorate.broker.replicas import followed_pages, isr_book
+from quorate.broker.replicas import followed_pages, led_pages
 from quorate.broker.replicas.followed_pages import FollowedPages, Leaders, LinkColumns
 from quorate.broker.replicas.followed_rows import LEVEL, UNFOLLOWED
 from quorate.broker.replicas.isr_book import IsrBook
@@ -23,7 +23,7 @@ from tests.unit.broker.images import change, cluster_image, partition, replayed,
 BROKERS = (1, 2, 3, 4)
 #: Broker 1 is played here.
 LEADERS = Leaders(np.array([2, 3, 4], np.int32), np.array([0, 1, 0], np.int32))
-NUMBERS = [*range(12), *range(PAGE_ROWS, PAGE_ROWS + 12)]
+NUMBERS = [first + number for first in (0, PAGE_ROWS, 2 * PAGE_ROWS) for number in range(8)]
 STEPS = 12
 
 Look = Callable[[Page | None, Page], object]
@@ -48,12 +48,19 @@ def moved(draw: random.Random, image: MetadataImage, *, isr_too: bool) -> Metada
             changes.append(change(0, number, leader=draw.choice([*isr, -1]), isr=isr))
     if draw.random() < 0.2:  # a partition with other replicas: its page is looked at as a whole
         number = draw.choice(NUMBERS)
-        changes.append(partition(0, number, draw.sample(BROKERS, 3)))
+        changes.append(partition(0, number, draw.sample(BROKERS, replicas_of(number))))
     return replayed(image, *changes)
 
 
 def image_of(draw: random.Random) -> MetadataImage:
-    return cluster_image(list(BROKERS), [partition(0, number, draw.sample(BROKERS, 3)) for number in NUMBERS])
+    return cluster_image(
+        list(BROKERS), [partition(0, number, draw.sample(BROKERS, replicas_of(number))) for number in NUMBERS]
+    )
+
+
+def replicas_of(number: int) -> int:
+    """Of the partition: pages are of several widths."""
+    return 3 if number < PAGE_ROWS else 4
 
 
 def columns_of(draw: random.Random) -> LinkColumns:
@@ -106,7 +113,7 @@ def known_of_led(book: IsrBook) -> dict[int, list[object]]:
             one.outside,
             one.oldest_ms,
         ]
-        for number, one in book._pages.items()
+        for number, one in book._led.pages.items()
     }
 
 
@@ -136,7 +143,7 @@ def test_led_rows_are_those_of_a_look_at_whole_pages(
     for step in range(STEPS):
         book.update(image, frozenset({1, 2}), now_ms)
         with monkeypatch.context() as patched:
-            patched.setattr(isr_book, "changed_leaders", look_at_all)
+            patched.setattr(led_pages, "changed_leaders", look_at_all)
             whole.update(image, frozenset({1, 2}), now_ms)
         assert known_of_led(book) == known_of_led(whole), (seed, step)
         report, later = noted(draw, image), draw.uniform(0, 300)
@@ -153,9 +160,9 @@ def test_led_rows_are_those_of_a_look_at_whole_pages(
                     one.postponed(sent, now_ms + 50)
             if step % 5 == 0:
                 one.look_again()
-            left_out = [known for number, known in one._pages.items() if number not in one._open]
+            left_out = [known for number, known in one._led.pages.items() if number not in one._led.open]
             assert all(known.next_due_ms == NEVER and not known.awaited for known in left_out)
-            assert set(one._open) <= set(one._pages)
+            assert set(one._led.open) <= set(one._led.pages)
         assert asked[0] == asked[1], (seed, step)
         assert book.next_due_after(now_ms) == whole.next_due_after(now_ms)
         now_ms += later
