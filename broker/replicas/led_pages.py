@@ -59,7 +59,7 @@ class LedPages:
             self._drop(number)
 
     def places(self, rows: Ints) -> dict[int, Ints]:
-        """By page int64[m], ascending: positions of those of some rows of the table, in any order, that are led here."""
+        """By page int64[m], ascending: positions of those of some rows of the table, in any order, led here."""
         numbers = np.flatnonzero(np.bincount(rows >> PAGE_SHIFT)).tolist()
         pages = JoinedPages.of_rows(numbers, rows)
         return {
