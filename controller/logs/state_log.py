@@ -2,7 +2,8 @@
 
 A thread beside the loop looks at the committed state ten times a second and compares it with what it told last; the
 loop only remembers who asked. What comes in one go is told in one go: when nothing has moved since the last look, at
-the latest after a second. What is taken back in between is not told: `quorate history` has every record.
+the latest after a second; after ten while it comes in masses, as where a broker is lost. What is taken back in between
+is not told: `quorate history` has every record.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ log = structlog.get_logger()
 
 _LOOK_SECONDS: Final = 0.1
 _TOLD_WITHIN_SECONDS: Final = 1.0
+#: The same while a mass change goes on, which somebody waits for: to compare takes a share of a core that it needs.
+_MASS_TOLD_WITHIN_SECONDS: Final = 10.0
+#: Records between two looks from which on it is one.
+MASS_RECORDS: Final = 4_096
 #: Share of a core that comparing may take: a million partitions that all changed take some tenths of a second.
 _SHARE: Final = 0.02
 #: Events that wait to be named with what they did: beyond them the oldest are not named.
@@ -105,9 +110,11 @@ class StateLog:
             self._told = self._seen = stable
             return
         if stable is not self._seen:
+            records = stable.provenance.end_offset - self._seen.provenance.end_offset
+            within = _MASS_TOLD_WITHIN_SECONDS if records >= MASS_RECORDS else _TOLD_WITHIN_SECONDS
             self._seen = stable
             self._since = now if self._since is None else self._since
-            if is_active and now - self._since < _TOLD_WITHIN_SECONDS:
+            if is_active and now - self._since < within:
                 return
         if self._since is not None and now >= self._not_before:
             self._since = None

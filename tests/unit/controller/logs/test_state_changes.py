@@ -12,7 +12,7 @@ from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.partition_changes import partition_changes
 from quorate.controller.logs.state_changes import BROKERS_MAX, StateChange, state_changes
-from quorate.controller.logs.state_log import StateLog
+from quorate.controller.logs.state_log import MASS_RECORDS, StateLog
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.records.records import (
     AccessControlEntryRecord,
@@ -255,6 +255,26 @@ def test_what_moves_is_told_when_it_rests_or_after_a_second() -> None:
         assert looks(watched, state, 20.0 + step / 10) == []
     watched.stable = changed(one, leader=3, isr=(3,))
     assert looks(watched, state, 21.0) == ["leaders.moved", "isr.shrunk"]
+
+
+def test_mass_change_is_told_when_it_is_over_or_after_ten_seconds() -> None:
+    watched = Watched(cluster())
+    state = log_of(watched)
+
+    def moved(leader: int, records: int) -> MetadataImage:
+        image = changed(watched.stable, leader=leader, isr=(leader,))
+        end = watched.stable.provenance.last_contained_offset + records
+        return image._replace(provenance=image.provenance._replace(last_contained_offset=end))
+
+    for step in range(100):
+        watched.stable = moved(1 + step % 3, MASS_RECORDS)
+        assert looks(watched, state, 10.0 + step / 10) == [], step
+    watched.stable = moved(2, MASS_RECORDS)
+    assert looks(watched, state, 20.1) != [], "it lasts for more than ten seconds"
+    watched.stable = moved(3, MASS_RECORDS)
+    assert looks(watched, state, 30.0) == []
+    watched.stable = moved(1, MASS_RECORDS - 1)
+    assert looks(watched, state, 31.0) != [], "it is over, and what came after it is told within a second"
 
 
 def test_standby_says_nothing_and_whoever_becomes_active_not_what_was_before() -> None:
