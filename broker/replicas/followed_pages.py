@@ -46,6 +46,7 @@ from quorate.broker.replicas.joined_pages import (
     LEADER_COLUMNS,
     PAGES_JOINED_MAX,
     JoinedPages,
+    rows_of_brokers,
     table_rows,
     with_leaders_of,
 )
@@ -287,14 +288,13 @@ class FollowedPages:
         pages = self._image.partitions.pages
         known = {number: self._pages.get(number) or _nothing_followed(pages[number]) for number in moved}
         followed = table_rows({number: one.rows for number, one in known.items()})
-        changed = table_rows(moved)
+        changed = rows_of_brokers(moved, pages, self._online.brokers)
         joined = JoinedPages.of_rows(moved, followed, changed)
         page = joined.page(pages, _COLUMNS)
         old_page = with_leaders_of(joined.page(before.partitions.pages, LEADER_COLUMNS), page)
         old = PageFollowed.joined(old_page, np.searchsorted(joined.rows, followed), list(known.values()))
         replaced = np.searchsorted(joined.rows, changed)
         rows = replaced[page.leader_slots[replaced] >= 0]
-        rows = rows[np.logical_or.reduce(is_among(page.slots[:, rows], self._online.brokers), axis=0)]
         carried = [(old, matched(old, np.arange(len(rows)), rows))]
         found = self._found(page, rows, old_page, carried, leaders, columns, own_end)
         return old.with_others(replaced, found).parted(joined, pages)

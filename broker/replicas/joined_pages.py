@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.directories.places import Ints
+from quorate.broker.directories.places import Ints, is_among
 from quorate.snapshots.table.page_access import gather_spans
 from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, Rows, Span
 
@@ -74,6 +74,13 @@ def table_rows(by_page: Mapping[int, Ints]) -> Rows:
     """int64[n]: rows within pages as rows of the table, in the same order."""
     starts = np.repeat(np.array(list(by_page), np.int64) << PAGE_SHIFT, [len(rows) for rows in by_page.values()])
     return np.concatenate([*by_page.values(), np.empty(0, np.int64)]) + starts
+
+
+def rows_of_brokers(by_page: Mapping[int, Ints], pages: Sequence[Page], brokers: NDArray[np.int32]) -> Rows:
+    """int64[n], ascending: those of the rows, by page, in which one of these brokers (ascending) has a slot."""
+    joined = JoinedPages.of(by_page)
+    slots = joined.page(pages, ("slots",)).slots
+    return joined.rows[np.logical_or.reduce(is_among(slots, brokers), axis=0)]
 
 
 def with_leaders_of(before: Page, page: Page) -> Page:

@@ -8,7 +8,13 @@ from typing import Final
 import numpy as np
 
 from quorate.broker.directories.places import Carried, Ints, changed_leaders, in_slots, is_among, matched, remembered
-from quorate.broker.replicas.joined_pages import LEADER_COLUMNS, JoinedPages, table_rows, with_leaders_of
+from quorate.broker.replicas.joined_pages import (
+    LEADER_COLUMNS,
+    JoinedPages,
+    rows_of_brokers,
+    table_rows,
+    with_leaders_of,
+)
 from quorate.broker.replicas.led_rows import ALWAYS, UNKNOWN, LedRows, carry, with_others
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, other_pages
@@ -96,7 +102,9 @@ class LedPages:
         """
         pages = self.image.partitions.pages
         known = {number: self.pages[number] for number in moved}
-        rows, changed = table_rows({number: one.rows for number, one in known.items()}), table_rows(moved)
+        rows = table_rows({number: one.rows for number, one in known.items()})
+        leaders = np.array(sorted(self.leaders), np.int32)
+        changed = rows_of_brokers(moved, pages, leaders)  # who leads, and who led, is a replica
         joined = JoinedPages.of_rows(moved, rows, changed)
         page = joined.page(pages, _MOVED_COLUMNS)
         old_page = with_leaders_of(joined.page(before.partitions.pages, LEADER_COLUMNS), page)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import NO_LEADER
 from quorate.snapshots.table.pages import NO_SLOT, Rows
+
+#: Ids between the least and the greatest of some brokers up to which each has a place in a table.
+_TABLE_MAX: Final = 4_096
 
 Masks = NDArray[np.uint64]
 Ints = NDArray[np.int32]
@@ -79,14 +83,9 @@ class PartitionColumns:
         """uint64[n]: the slots whose broker is one of ``brokers``, replica or not."""
         wanted = np.sort(np.asarray(brokers, np.int32))
         masks = np.zeros(len(self), np.uint64)
-        for slot in range(self.width):
-            ids = self.slots[:, slot]
-            if len(wanted) == 1:
-                is_wanted = ids == wanted[0]
-            else:
-                at = np.searchsorted(wanted[:-1], ids)  # never beyond the last one
-                is_wanted = wanted[at] == ids if len(wanted) else np.zeros(len(ids), np.bool_)
-            masks |= is_wanted.astype(np.uint64) << np.uint64(slot)
+        if len(wanted):
+            for slot in range(self.width):
+                masks |= _is_among(self.slots[:, slot], wanted).astype(np.uint64) << np.uint64(slot)
         return masks
 
     def ids_in(self, masks: Masks) -> list[tuple[int, ...]]:
@@ -99,3 +98,19 @@ class PartitionColumns:
         return [
             tuple(ids[order[order != NO_SLOT]].tolist()) for ids, order in zip(self.slots, self.isr_order, strict=True)
         ]
+
+
+def _is_among(ids: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether each is among some that ascend; there is one at least."""
+    low, span = wanted[0], int(wanted[-1]) - int(wanted[0]) + 1
+    is_wanted: NDArray[np.bool_]
+    if span == 1:
+        is_wanted = ids == low
+    elif span > _TABLE_MAX:
+        is_wanted = wanted[np.searchsorted(wanted[:-1], ids)] == ids  # never beyond the last one
+    else:  # a tenth of the time
+        table = np.zeros(span + 1, np.bool_)
+        table[wanted - low] = True
+        # What is below the least wraps around, and so lies beyond the end, too.
+        is_wanted = table.take(np.minimum((ids - low).view(np.uint32), np.uint32(span)))
+    return is_wanted

@@ -147,6 +147,24 @@ def test_row_of_any_width_says_what_was_put_into_it(width: int) -> None:
     assert columns.slots_in(brokers[1::2]).tolist() == [sum(1 << slot for slot in range(1, width, 2))]
 
 
+@pytest.mark.parametrize(
+    "wanted", [[], [3], [1, 5], [-1, 2], [2, 4095], [2, 4098], [1, 2**31 - 1], [-1, 2**31 - 1], [7, 3, 5]]
+)
+def test_slots_of_brokers_are_found_whatever_lies_between_their_ids(wanted: list[int]) -> None:
+    held = [1, 2, 3, 4, 5, 7, 4095, 4096, 4097, 4098, 2**31 - 1]
+    one = r.PartitionRecord(0, topic_id(1), replicas=(1, 6), isr=(6,), leader=6, leader_epoch=0, partition_epoch=0)
+    records: list[Any] = [
+        r.TopicRecord("t", topic_id(1)),
+        *(replace(one, partition_id=number, replicas=(broker, 6)) for number, broker in enumerate(held)),
+        replace(one, partition_id=len(held), replicas=(9, 6, 8)),  # the others have a slot that nobody is in
+    ]
+    image = replay(EMPTY_IMAGE, [versioned(record) for record in records])
+    columns = image.partitions.gather(np.array(image.partitions.rows_of(topic_id(1))))
+
+    assert columns.slots_in(wanted).tolist() == [*(int(broker in wanted) for broker in held), 0]
+    assert columns.slots_in([6]).tolist() == [2] * (len(held) + 1)
+
+
 def test_page_keeps_its_width_when_its_widest_row_is_narrow_again() -> None:
     image = created(EMPTY_IMAGE, 1, 10)
     wide = r.PartitionChangeRecord(partition_id=3, topic_id=topic_id(1), replicas=tuple(range(40)))
