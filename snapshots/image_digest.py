@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.metadata_log.ids import Uuid
 from quorate.metadata_log.records.records import ControlRecord, DataRecord, KRaftVersionRecord, TopicRecord
 from quorate.snapshots.checkpoints.as_records import (
     broker_record,
@@ -28,7 +27,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import KRaftImage
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.pauses import Pause, no_pause, rows_at_once
-from quorate.snapshots.table.extents import extent_column
+from quorate.snapshots.table.extents import TOPICS_AT_ONCE, each_once, extent_column, id_column, uuids
 from quorate.snapshots.table.page_access import used_stretches
 from quorate.snapshots.table.pages import NO_PARTITION
 from quorate.snapshots.table.table_difference import changed_topics
@@ -37,9 +36,6 @@ from quorate.snapshots.table.table_values import partition_values
 K = TypeVar("K")
 V = TypeVar("V")
 _Records = Iterable[DataRecord | ControlRecord]
-
-#: Topics that are begun or ended with at a time: half a millisecond of work.
-_TOPICS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,34 +118,65 @@ def _kraft_records(kraft: KRaftImage) -> _Records:
 
 
 def _topics(earlier: ImageDigest, new: MetadataImage, pause: Pause) -> int:
-    """The sum of the leaves of all topics."""
+    """The sum of the leaves of all topics.
+
+    Nothing here is a list or a set as long as there are topics: the cycle collector would look at each object in it
+    while it is young, on whichever thread it comes to its turn, the loop's too. It looks into no array.
+    """
     old = earlier.image
     if not len(old.topics):
-        return _topic_leaves(new, new.topics.by_id, pause)
-    updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
-    by_partition = changed_topics(old.partitions, new.partitions, pause)
-    changed = updated | {topic for topic in by_partition if topic in new.topics.by_id}
-    replaced = [topic for topic in (*changed, *removed) if topic in old.topics.by_id]
+        return _topic_leaves(new, id_column(new.topics.by_id, pause), pause)
+    changed_ids = chain.from_iterable(new.topics.by_id.changes_since(old.topics.by_id))
+    ids = each_once(
+        np.concatenate([id_column(changed_ids, pause), changed_topics(old.partitions, new.partitions, pause)])
+    )
+    changed, replaced = (ids[_are_known(image, ids, pause)] for image in (new, old))
     if len(changed) + len(replaced) >= len(new.topics):
-        return _topic_leaves(new, new.topics.by_id, pause)
+        return _topic_leaves(new, id_column(new.topics.by_id, pause), pause)
     return earlier.topics + _topic_leaves(new, changed, pause) - _topic_leaves(old, replaced, pause)
 
 
-def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid], pause: Pause) -> int:
-    """The sum of the leaves of some topics, each given once."""
+def _are_known(image: MetadataImage, ids: NDArray[np.uint8], pause: Pause) -> NDArray[np.bool_]:
+    """bool[n]: whether the image has these topics (uint8[n, 16])."""
+    topics, are_known = image.topics.by_id, np.empty(len(ids), np.bool_)
+    for part in _parts(len(ids), TOPICS_AT_ONCE):
+        are_known[part] = [topic in topics for topic in uuids(ids[part])]
+        pause()
+    return are_known
+
+
+def _topic_leaves(image: MetadataImage, ids: NDArray[np.uint8], pause: Pause) -> int:
+    """The sum of the leaves of some topics (uint8[n, 16]), each given once."""
     table = image.partitions
-    ids = list(topics)
     extents = np.zeros((len(ids), 2), np.int64)
-    for part in _parts(len(ids), _TOPICS_AT_ONCE):
-        extents[part] = extent_column(table.extents.get_many(ids[part]))
+    for part in _parts(len(ids), TOPICS_AT_ONCE):
+        extents[part] = extent_column(table.extents.get_many(uuids(ids[part])))
         pause()
     # As their rows lie: whose rows come after each other are in one page.
     order = np.argsort(extents[:, 0], kind="stable")
-    extents = extents[order]
-    hashes = []
-    for part in _parts(len(ids), _TOPICS_AT_ONCE):
-        for number in order[part].tolist():
-            topic = ids[number]
+    ids, extents = ids[order], extents[order]
+    together = _together(extents[:, 1], rows_at_once(pause))
+    return sum(_leaves_of_neighbours(image, ids[some], extents[some], pause) for some in together)
+
+
+def _together(sizes: NDArray[np.int64], rows_max: int) -> Iterator[slice]:
+    """Stretches of topics that have so many rows at most, or of one topic that has more; none counts as one row."""
+    ends = np.cumsum(np.maximum(sizes, 1))
+    first = 0
+    while first < len(ends):
+        row = int(ends[first - 1]) if first else 0
+        end = max(first + 1, int(np.searchsorted(ends, row + rows_max, side="right")))
+        yield slice(first, end)
+        first = end
+
+
+def _leaves_of_neighbours(
+    image: MetadataImage, ids: NDArray[np.uint8], extents: NDArray[np.int64], pause: Pause
+) -> int:
+    """The sum of the leaves of topics (uint8[n, 16]) whose rows (int64[n, 2]) ascend."""
+    table, hashes = image.partitions, list[blake2b]()
+    for part in _parts(len(ids), TOPICS_AT_ONCE):
+        for topic in uuids(ids[part]):
             head = canonical_value(TopicRecord(image.topics.by_id[topic].name, topic))
             hashes.append(blake2b(head, digest_size=DIGEST_BYTES))
         pause()
@@ -172,7 +199,7 @@ def _topic_leaves(image: MetadataImage, topics: Iterable[Uuid], pause: Pause) ->
                 hashes[owner].update(values[first:end])
         pause()
     total = 0
-    for part in _parts(len(ids), _TOPICS_AT_ONCE):
+    for part in _parts(len(ids), TOPICS_AT_ONCE):
         total += sum(int.from_bytes(state.digest(), "big") for state in hashes[part])
         pause()
     return total

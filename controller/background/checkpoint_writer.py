@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, Protocol
 
 from quorate.controller.background.checkpoint_pace import WorkPace
@@ -238,7 +239,7 @@ def manifest_of(digest: ImageDigest) -> CheckpointManifest:
     """The manifest of a checkpoint of the image: data records by type, and the state's digest."""
     image = digest.image
     level = image.features.metadata_version or NEWEST_LEVEL
-    counts = Counter(json_type(item.record) for item in (*before_topics(image, level), *after_topics(image)))
+    counts = Counter(json_type(item.record) for item in chain(before_topics(image, level), after_topics(image)))
     counts[SCHEMA_OF_CLASS[TopicRecord].json_type] = len(image.topics)
     counts[SCHEMA_OF_CLASS[PartitionRecord].json_type] = len(image.partitions)
     return CheckpointManifest(dict(+counts), digest.value)

@@ -17,6 +17,10 @@ from quorate.metadata_log.records.wire import Buffer
 _ROWS_BY_RECORD: Final = 2
 #: Bytes a record's framing can add to its value: length, attributes, times, deltas, key, value length, headers.
 FRAME_BYTES_MAX: Final = 5 + 1 + 1 + 5 + 1 + 5 + 1
+#: Pieces up to this size are copied one behind the other, up to so many bytes: a batch of single records would else be
+#: a hundred thousand pieces, and the cycle collector would look at each.
+_SMALL_BYTES: Final = 1_024
+_GATHERED_BYTES: Final = 65_536
 
 
 def item_count(item: BatchItem) -> int:
@@ -66,6 +70,8 @@ class BatchBuilder:
 
     def __init__(self) -> None:
         self._pieces: list[Buffer] = []
+        #: The last piece, if small ones may still join it.
+        self._gathered: bytearray | None = None
         self.record_count = 0
         #: Bytes of the batch if it were built now.
         self.size = HEADER_BYTES
@@ -80,7 +86,14 @@ class BatchBuilder:
 
     def push(self, piece: Buffer, record_count: int) -> None:
         """A piece that ``encode_items`` made for exactly this place."""
-        self._pieces.append(piece)
+        if len(piece) > _SMALL_BYTES:
+            self._gathered = None
+            self._pieces.append(piece)
+        elif self._gathered is None or len(self._gathered) > _GATHERED_BYTES:
+            self._gathered = bytearray(piece)
+            self._pieces.append(self._gathered)
+        else:
+            self._gathered += piece
         self.record_count += record_count
         self.size += len(piece)
 

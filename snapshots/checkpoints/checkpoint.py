@@ -12,6 +12,8 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Final
 
+import numpy as np
+
 from quorate.metadata_log.batches.batch import control_batch, parse_header, place_batch
 from quorate.metadata_log.batches.builder import filled_builders
 from quorate.metadata_log.batches.columns import decode_batch
@@ -130,7 +132,8 @@ def _topic_records(image: MetadataImage) -> Iterator[VersionedRecord]:
     # Sorted in parts that are merged: a sort of all of them at once would keep the interpreter, which others wait for.
     names = iter(image.topics.by_name)
     parts = iter(lambda: sorted(islice(names, _NAMES_AT_ONCE)), [])
-    for name in merge(*parts):
+    # As arrays: the cycle collector, on whichever thread it runs, would look at each name in a list.
+    for name in merge(*(np.array(part, object) for part in parts)):
         yield VersionedRecord(TopicRecord(name, image.topics.by_name[name].id), 0)
 
 

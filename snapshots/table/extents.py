@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import UUID_BYTES, Uuid
+from quorate.snapshots.pauses import Pause
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.pages import PAGE_SHIFT, Page, Rows
 
@@ -32,6 +34,8 @@ NO_ROWS: Final = Extent(0, 0)
 #: the last of them, for each row asked for, up to which it is.
 _NEIGHBOURS_MIN: Final = 32
 _ROWS_BETWEEN_MAX: Final = 16
+#: Topics that are looked up between two pauses, or worked on: half a millisecond at most.
+TOPICS_AT_ONCE: Final = 64
 
 
 class ExtentsByTopic(Protocol):
@@ -72,8 +76,7 @@ class TopicStretches:
     @property
     def topics(self) -> list[Uuid]:
         """The topic of each stretch."""
-        data = self.ids.tobytes()
-        return [data[at : at + UUID_BYTES] for at in range(0, len(data), UUID_BYTES)]
+        return uuids(self.ids)
 
     def find_rows(self, extents: NDArray[np.int64], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows reserved for these partitions of the topics; -1 where none is.
@@ -134,6 +137,32 @@ def _first_partitions(pages: Sequence[Page], first_row: int, row_end: int) -> Ro
     numbers = range(first_row >> PAGE_SHIFT, (row_end - 1 >> PAGE_SHIFT) + 1)
     found = np.concatenate([np.flatnonzero(pages[n].partition_ids == 0) + (n << PAGE_SHIFT) for n in numbers])
     return found[np.searchsorted(found, first_row) : np.searchsorted(found, row_end)]
+
+
+def uuids(ids: NDArray[np.uint8]) -> list[Uuid]:
+    """The ids of a column uint8[n, 16]."""
+    data = ids.tobytes()
+    return [data[at : at + UUID_BYTES] for at in range(0, len(data), UUID_BYTES)]
+
+
+def id_column(ids: Iterable[Uuid], pause: Pause) -> NDArray[np.uint8]:
+    """uint8[n, 16]: the other way round, for any number of ids; ``pause`` is called after some of them."""
+    left = iter(ids)
+    parts = iter(lambda: b"".join(islice(left, TOPICS_AT_ONCE)), b"")
+    column = [np.empty((0, UUID_BYTES), np.uint8)]
+    for part in parts:
+        column.append(np.frombuffer(part, np.uint8).reshape(-1, UUID_BYTES))
+        pause()
+    return np.concatenate(column)
+
+
+def each_once(ids: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """uint8[m, 16], in any order: the ids of uint8[n, 16] without repetitions. Other threads go on meanwhile."""
+    words = np.ascontiguousarray(ids).view(np.uint64)
+    words = words[np.lexsort((words[:, 0], words[:, 1]))]
+    is_first = np.ones(len(words), np.bool_)
+    is_first[1:] = (words[1:] != words[:-1]).any(axis=1)
+    return words[is_first].view(np.uint8)
 
 
 def _halves(ids: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.pauses import Pause
-from quorate.snapshots.table.extents import TopicStretches, extent_column, numbered
+from quorate.snapshots.table.extents import TopicStretches, extent_column, id_column, numbered
 from quorate.snapshots.table.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -84,20 +85,21 @@ def tables_equal(old: PartitionTable, new: PartitionTable) -> bool:
     return not table_difference(old, new)
 
 
-def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> set[Uuid]:
-    """The topics some of whose partitions are new, gone or not the same; there may be a few others in it.
+def changed_topics(old: PartitionTable, new: PartitionTable, pause: Pause) -> NDArray[np.uint8]:
+    """uint8[n, 16]: topics some of whose partitions are new, gone or not the same, some of them several times.
+
+    There may be a few others among them. They are no set, which after a mass change would hold all topics: see
+    ``each_once``.
 
     Args:
         pause: called after each page that was looked into.
     """
-    moved, gone = new.extents.changes_since(old.extents)
-    topics = moved | gone
+    topics = [id_column(chain.from_iterable(new.extents.changes_since(old.extents)), pause)]
     for number, differs in _differences_in_place(old, new):
         if differs.any():
-            for table in (old, new):
-                topics.update(TopicStretches.of(table.pages[number].topic_ids[differs]).topics)
+            topics += (TopicStretches.of(table.pages[number].topic_ids[differs]).ids for table in (old, new))
         pause()
-    return topics
+    return np.concatenate(topics)
 
 
 def _extents(table: PartitionTable, topics: Sequence[Uuid]) -> tuple[Rows, Rows]:

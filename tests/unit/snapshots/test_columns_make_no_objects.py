@@ -1,9 +1,14 @@
-"""Creating, changing, writing, loading and digesting partitions: calls are by pages and topics, never by partitions."""
+"""Creating, changing, writing, loading and digesting partitions: calls are by pages and topics, never by partitions.
+
+And what is in the works at any moment does not grow with the state: the cycle collector would look at all of it.
+"""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +42,24 @@ def calls(work: Callable[[], Any]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def objects_at_once(work: Callable[[Callable[[], None]], Any]) -> int:
+    """Most objects that the collector finds in young containers at any pause of some work."""
+    most = 0
+
+    def pause() -> None:
+        nonlocal most
+        young = (one for one in gc.get_objects(0) if isinstance(one, (list, set, dict, tuple)))
+        most = max(most, sum(map(len, young)))
+
+    gc.collect()  # what there is already is old
+    gc.disable()
+    try:
+        work(pause)
+    finally:
+        gc.enable()
+    return most
 
 
 def creation() -> list[Any]:
@@ -122,3 +145,24 @@ def test_work_with_pauses_is_in_small_pieces_and_gives_the_same(image: MetadataI
     assert b"".join(chunks) == b"".join(checkpoint_batches(changed, 0))
     assert max(map(len, chunks)) < 1024 * 1024
     assert pauses >= PARTITIONS // 2048
+
+
+def test_work_with_pauses_holds_no_more_objects_at_once_the_more_topics_there_are() -> None:
+    topics, at_once = 20_000, 8_000
+    ids = [bytes([1, *number.to_bytes(15, "big")]) for number in range(topics)]
+    whole = creation()[1]
+    one_each = replace(
+        whole.slice(0, topics),
+        topic_ids=np.frombuffer(b"".join(ids), np.uint8).reshape(-1, 16),
+        partition_ids=np.zeros(topics, np.int32),
+    )
+    names = [VersionedRecord(TopicRecord(f"topic-{number}", topic), 0) for number, topic in enumerate(ids)]
+    image = replay(EMPTY_IMAGE, [*names, one_each])
+    isr = np.ascontiguousarray(one_each.replicas[:, :2])
+    shrunk = PartitionChangeRun(2, topic_ids=one_each.topic_ids, partition_ids=one_each.partition_ids, isr=isr)
+    changed = replay(image, [shrunk])
+    digest = digest_image(image)
+
+    assert objects_at_once(lambda pause: digest_image(image, pause=pause)) <= at_once
+    assert objects_at_once(lambda pause: digest_image(changed, digest, pause)) <= at_once
+    assert objects_at_once(lambda pause: [None for _ in checkpoint_chunks(image, 0, pause)]) <= at_once
