@@ -39,8 +39,8 @@ ELECTIONS_PER_PASS_MAX: Final = 1_000
 _ROWS_AT_ONCE: Final = 2_048
 #: ... and how often it asks: it may find nothing among many, and the loop has others to serve.
 _LOOKS_PER_PASS_MAX: Final = 4
-#: Pages that it searches for such rows: some 3 ms of work where there are none.
-_PAGES_PER_PASS_MAX: Final = 256
+#: Pages that it searches for such rows: a millisecond of work where there are none, twice that while a broker is lost.
+_PAGES_PER_PASS_MAX: Final = 64
 
 Rows = NDArray[np.int64]
 
