@@ -48,10 +48,15 @@ class RowSearch:
 
 
 def rows_in_isr(table: PartitionTable, broker_id: int) -> Rows | RowSearch:
-    """int64[n], ascending: rows with a broker in the ISR; more than a slice holds as a search, to go on by slices."""
+    """int64[n], ascending: rows with a broker in the ISR; more than a slice holds as a search, to go on by slices.
+
+    None is looked for where the counts have none: a broker that is fenced is fenced again when its session ends.
+    """
     replicas = tally_of(table).replicas
     brokers, _, parts, _ = replicas.keys
     count = int(replicas.counts[(brokers == broker_id) & ((parts & IN_SYNC) != 0)].sum())
+    if not count:
+        return _NO_ROWS
     return RowSearch(table, broker_id, count) if count > ROWS_PER_SLICE_MAX else table.rows_with_isr(broker_id)
 
 

@@ -155,6 +155,15 @@ def test_search_looks_no_further_than_the_slices_of_which_it_is_the_turn(monkeyp
     assert looked == list(cluster.image.partitions.pages[:1])
 
 
+def test_broker_in_no_isr_is_fenced_without_a_look_at_any_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = cluster_of(1, 2)
+    looked: list[Page] = []
+    monkeypatch.setattr(page_access, "has_in_set", lambda page, name, broker: looked.append(page))
+    decision = fence(cluster)(WriteContext(cluster.image, 0, 0.0, None))
+    assert [type(item.record) for item in decision.records] == [BrokerRegistrationChangeRecord]
+    assert looked == []
+
+
 def test_last_slice_takes_all_that_is_left_whatever_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = cluster_of(0, 1, 2)
     table = cluster.image.partitions
