@@ -38,9 +38,11 @@ async def frozen_target(environment: DrillEnvironment) -> None:
     await environment.until(
         lambda s: all(b.state == "fenced" for b in s.brokers if b.id in target.ids), "the frozen broker is fenced"
     )
-    status = await environment.status()
-    fenced = environment.event("seen", f"broker {target.id} is fenced; {status.partitions.reassigning} are being moved")
+    fenced = environment.event("seen", f"broker {target.id} is fenced")
     environment.noted["fenced_after_s"] = round(fenced - frozen, 1)
+    await environment.load.more()
+    status = await environment.status()
+    environment.event("seen", f"{status.partitions.reassigning} are being moved")
     environment.measure("completed_while_frozen", _PARTITIONS - status.partitions.reassigning)
     thawed = environment.event("repair", f"SIGCONT {target.name}")
     await environment.control.resume(target)
