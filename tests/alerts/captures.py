@@ -1,22 +1,24 @@
 """Runs drills and keeps what their processes' `/metrics` said meanwhile, as far as alert rules ask for it.
 
-python -m tests.alerts.captures            all drills of the table in docs/watching.md, into tests/data/watching
+python -m tests.alerts.captures            all drills, into tests/data/watching
 python -m tests.alerts.captures DRILL...   these
 
 A drill is short where an alert is patient. So each half second of it is kept as one scrape of a Prometheus that scrapes
 every 15 s: what lasts for 2 s in a drill lasts for a minute in its series. Rates are 30 times lower than they were.
-And where a drill writes under a fault it goes on for ten seconds, which are five minutes.
+And where a drill writes under a fault it goes on for ten seconds, which are five minutes; what was ended is started
+after four seconds at the earliest, which are two minutes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
-import ssl
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import groupby
 from math import isfinite
 from pathlib import Path
@@ -26,10 +28,13 @@ import aiohttp
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.scripts.certificates.local_files import admin_tls
-from quorate.scripts.cluster.making import Ports, make_fresh
+from quorate.scripts.cluster.making import Ports, make_fresh, make_twin
+from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.cluster.plan import ClusterPlan
 from quorate.scripts.cluster.ports import LOOPBACK, free_ports
+from quorate.scripts.drills.environment import DEADLINE_S, DrillEnvironment
 from quorate.scripts.drills.load import Load
 from quorate.scripts.drills.places import GivenDirectory
 from quorate.scripts.drills.runner import DRILLS, run_drill
@@ -42,21 +47,8 @@ EVERY_S: Final = 0.5
 PLAYED_S: Final = 15
 _PATIENCE_S: Final = 0.45
 _FAULT_S: Final = 10.0
-#: In the order of the table.
-CAPTURED: Final = (
-    "steady",
-    "leader-kill",
-    "leader-pause",
-    "rolling-restart",
-    "slow-disk",
-    "full-disk",
-    "two-way-partition",
-    "bit-flip",
-    "mass-broker-loss",
-    "broker-flap",
-    "failed-directory",
-    "quorum-loss",
-)
+_AWAY_S: Final = 4.0
+_SUFFIX: Final = ".json.gz"
 #: One process's answer: series as promtool writes it -> value; None: it did not answer.
 Sample = Mapping[str, float] | None
 
@@ -84,9 +76,10 @@ def targets_of(plan: ClusterPlan) -> list[Target]:
     return controllers + brokers
 
 
-async def scrape(session: aiohttp.ClientSession, target: Target, tls: ssl.SSLContext, wanted: frozenset[str]) -> Sample:
+async def scrape(session: aiohttp.ClientSession, target: Target, tls: TlsContexts, wanted: frozenset[str]) -> Sample:
     try:
-        async with asyncio.timeout(_PATIENCE_S), session.get(f"{target.url}/metrics", ssl=tls) as answer:
+        # As Prometheus, which looks at the files of its certificates each time that it connects.
+        async with asyncio.timeout(_PATIENCE_S), session.get(f"{target.url}/metrics", ssl=tls()) as answer:
             if answer.status != 200:
                 return None
             text = await answer.text()
@@ -105,7 +98,7 @@ async def scrape(session: aiohttp.ClientSession, target: Target, tls: ssl.SSLCon
 async def follow(plan: ClusterPlan, directory: Path, rows: list[list[Sample]], is_over: asyncio.Event) -> None:
     """One row of samples each half second, one sample for each target, until it is over."""
     targets, wanted = targets_of(plan), asked_by_rules() | {"quorate_cluster_verdict"}
-    tls = admin_tls(directory)()
+    tls = admin_tls(directory)
     async with aiohttp.ClientSession() as session:
         due = time.monotonic()
         while not is_over.is_set():
@@ -169,7 +162,31 @@ async def last(self: Load, count: int = 20) -> None:
     await self._until(look, f"{_FAULT_S:g} s of the fault are over")
 
 
+async def absence(environment: DrillEnvironment) -> None:
+    """Until it is noticed that they are away who have ended."""
+    ended = environment.begun + max((one.at_s for one in environment.events if one.kind == "fault"), default=0.0)
+
+    async def look() -> bool | None:
+        return time.monotonic() >= ended + _AWAY_S or None
+
+    await environment.cluster.until(look, f"{_AWAY_S:g} s of absence are over", DEADLINE_S)
+
+
+async def restart(self: DrillEnvironment, *nodes: LocalNode) -> float:
+    """In place of `DrillEnvironment.restart`."""
+    await absence(self)
+    return await _RESTART(self, *nodes)
+
+
+async def renew_controllers(self: DrillEnvironment, plan: ClusterPlan) -> None:
+    """In place of `DrillEnvironment.renew_controllers`."""
+    await absence(self)
+    await _RENEW(self, plan)
+
+
 _MORE: Final = Load.more
+_RESTART: Final = DrillEnvironment.restart
+_RENEW: Final = DrillEnvironment.renew_controllers
 
 
 async def capture(name: str) -> dict[str, Any]:
@@ -178,7 +195,12 @@ async def capture(name: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="quorate-watching-") as made:
         directory = Path(made) / "var"
         ports = Ports.of(free_ports(2 * drill.controllers + drill.brokers + 4))
-        plan = make_fresh(directory, ports, drill.controllers, drill.brokers, is_secured=True)
+        if drill.source is None:
+            plan = make_fresh(directory, ports, drill.controllers, drill.brokers, is_secured=True)
+        else:
+            plan = make_twin(directory, drill.source, ports, "all", is_secured=True)
+            # A drill that would import is given what is imported already, and has the brokers that are there.
+            drill = replace(drill, source=None, brokers=len(plan.members.broker_ids))
         rows: list[list[Sample]] = []
         is_over = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
@@ -194,10 +216,31 @@ async def capture(name: str) -> dict[str, Any]:
     return {"drill": name, "scrapes": len(kept), "series": series_of(targets_of(plan), kept)}
 
 
-if __name__ == "__main__":
+def keep(name: str, found: Mapping[str, Any]) -> None:
+    """A tenth of the bytes, the same ones for the same series."""
     DIRECTORY.mkdir(exist_ok=True)
+    path_of(name).write_bytes(gzip.compress(json.dumps(found).encode(), mtime=0))
+
+
+def kept_of(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(gzip.decompress(path_of(name).read_bytes()))
+    return found
+
+
+def kept() -> set[str]:
+    """Drills of which there are series."""
+    return {path.name.removesuffix(_SUFFIX) for path in DIRECTORY.iterdir()}
+
+
+def path_of(name: str) -> Path:
+    return DIRECTORY / f"{name}{_SUFFIX}"
+
+
+if __name__ == "__main__":
     Load.more = last  # type: ignore[method-assign]
-    for chosen in sys.argv[1:] or CAPTURED:
+    DrillEnvironment.restart = restart  # type: ignore[method-assign]
+    DrillEnvironment.renew_controllers = renew_controllers  # type: ignore[method-assign]
+    for chosen in sys.argv[1:] or DRILLS:
         found = asyncio.run(capture(chosen))
-        (DIRECTORY / f"{chosen}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        keep(chosen, found)
         print(f"{chosen}: {found['scrapes']} scrapes of {len(found['series'])} series", flush=True)

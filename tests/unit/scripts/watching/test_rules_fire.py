@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
+from quorate.scripts.drills.runner import DRILLS
 from quorate.scripts.watching.files import DASHBOARD, RULES, SCRAPE, content
-from tests.alerts.captures import CAPTURED, DIRECTORY, PLAYED_S
+from tests.alerts.captures import EVERY_S, PLAYED_S, kept, kept_of
 from tests.architecture.source_tree import ROOT
 from tests.unit.scripts.watching.test_expressions import queries, rules
 
@@ -21,6 +22,21 @@ PAGE = ROOT / "docs" / "watching.md"
 RULE_NAMES = [str(rule["alert"]) for rule in rules()]
 PROMTOOL = shutil.which("promtool")
 with_promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed: it evaluates the rules")
+
+#: Work and no faults: these take as long in life as they do in a drill.
+ON_PURPOSE = frozenset(
+    {
+        "rolling-upgrade",
+        "rolling-restart",
+        "rotate-ca",
+        "rotate-certificates",
+        "rotate-secret",
+        "rotate-bearer-tokens",
+        "rotate-token-secret",
+    }
+)
+#: A process that is away for a minute.
+OF_A_RESTART = {"QuorateProcessDown", "QuorateControllersUnreachable"}
 
 ACTIVE = 'quorate_active_controller_count{job="quorate-controllers", instance="a"}'
 UNREACHABLE = ACTIVE.replace("active_controller_count", "raft_number_unknown_voter_connections")
@@ -37,8 +53,8 @@ MADE_UP: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
     ),
     "QuorateNotVoting": ({'quorate_raft_is_voting{job="j"}': "0x60"}, {'quorate_raft_is_voting{job="j"}': "0x19 1x60"}),
     "QuorateElections": (
-        {'quorate_raft_elections_won_total{job="j"}': "0x20 1 2 3 4 5x20"},
-        {'quorate_raft_elections_won_total{job="j"}': "0x20 1 2 3x40"},
+        {'quorate_raft_elections_won_total{job="j"}': "0x20 1 2 3 4 5 6x20"},
+        {'quorate_raft_elections_won_total{job="j"}': "0x20 1 2 3 4 5x40"},
     ),
     "QuorateOfflinePartitions": (
         {ACTIVE: "1x60", 'quorate_offline_partitions_count{job="quorate-controllers", instance="a"}': "7x60"},
@@ -121,36 +137,39 @@ MADE_UP: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {
 }  # fmt: skip
 
 
-def table(heading: str) -> dict[str, list[str]]:
-    """Of the page: what stands in backquotes in the first column -> in the second."""
-    rows = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return {
-        matched[1]: re.findall(r"`(\w+)`", matched[2])
-        for matched in re.finditer(r"^\| `([\w-]+)` \| ([^|]*) \|", rows, flags=re.MULTILINE)
-    }
+def rows(heading: str) -> dict[str, list[str]]:
+    """Of the page's table: what stands in backquotes in the first column -> the other columns."""
+    text = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text, flags=re.MULTILINE)
+    assert len(dict(found)) == len(found), "a row is there twice"
+    return {name: others.split(" | ") for name, others in found}
+
+
+def named(cell: str) -> list[str]:
+    return re.findall(r"`(\w+)`", cell)
 
 
 class Told(NamedTuple):
-    """Series, how long they go on, and the alerts that fire at some moment of it."""
+    """Series, the seconds between two of their values and of them all, and the alerts that fire at some moment."""
 
     series: Mapping[str, str]
-    minutes: int
+    every: float
+    seconds: float
     fire: Collection[str]
 
 
-def refute(place: Path, *told: Told) -> str:
-    """Why promtool holds that not exactly these alerts fire; empty: they do."""
+def refute(place: Path, *told: Told, every: float = PLAYED_S) -> str:
+    """Why promtool, which evaluates the rules so often, holds that not exactly these alerts fire; empty: they do."""
     assert PROMTOOL is not None
     (place / RULES).write_bytes(content(RULES))
-    every = f"{PLAYED_S}s"
     tests = [
         {
-            "interval": every,
+            "interval": in_ms(one.every),
             "input_series": [{"series": name, "values": values} for name, values in one.series.items()],
             "promql_expr_test": [
                 {
                     "expr": 'max by (alertname) (max_over_time(ALERTS{alertstate="firing"}[10h]))',
-                    "eval_time": f"{one.minutes}m",
+                    "eval_time": in_ms(one.seconds),
                     "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in one.fire],
                 }
             ],
@@ -158,7 +177,7 @@ def refute(place: Path, *told: Told) -> str:
         for one in told
     ]
     # JSON is YAML.
-    document = {"rule_files": [RULES], "evaluation_interval": every, "tests": tests}
+    document = {"rule_files": [RULES], "evaluation_interval": in_ms(every), "tests": tests}
     (place / "test.yml").write_text(json.dumps(document), encoding="utf-8")
     done = subprocess.run(
         [PROMTOOL, "test", "rules", "test.yml"], cwd=place, capture_output=True, text=True, check=False, timeout=60
@@ -166,39 +185,72 @@ def refute(place: Path, *told: Told) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def drilled(name: str) -> tuple[dict[str, str], int]:
-    """Series of a drill, and their minutes."""
-    kept = json.loads((DIRECTORY / f"{name}.json").read_text(encoding="utf-8"))
-    return kept["series"], kept["scrapes"] * PLAYED_S // 60
+def in_ms(seconds: float) -> str:
+    return f"{round(seconds * 1000)}ms"
+
+
+def drilled(name: str, fire: Collection[str], every: float) -> Told:
+    """A drill with so many seconds between two scrapes."""
+    found = kept_of(name)
+    return Told(found["series"], every, (found["scrapes"] - 1) * every, fire)
 
 
 @with_promtool
 def test_drills_fire_exactly_the_rules_that_the_page_says(tmp_path: Path) -> None:
-    said = table("What drills fire")
-    assert refute(tmp_path, *(Told(*drilled(drill), said[drill]) for drill in CAPTURED)) == ""
+    said = {drill: named(cell) for drill, (cell, _) in rows("What drills fire").items()}
+    slowed = [drilled(drill, fire, PLAYED_S) for drill, fire in said.items() if drill not in ON_PURPOSE]
+    assert refute(tmp_path, *slowed) == ""
     # And a wrong word of the page is found.
-    assert "QuorateElections" in refute(tmp_path, Told(*drilled("steady"), ["QuorateElections"]))
+    assert "QuorateElections" in refute(tmp_path, drilled("steady", ["QuorateElections"], PLAYED_S))
 
 
-def test_page_has_all_drills_that_were_kept_and_each_rule_says_where_it_was_seen_to_fire() -> None:
-    by_drill, by_rule = table("What drills fire"), table("The rules")
-    assert list(by_drill) == list(CAPTURED) == [path for path in CAPTURED if (DIRECTORY / f"{path}.json").exists()]
-    assert sorted(path.stem for path in DIRECTORY.glob("*.json")) == sorted(CAPTURED)
+@with_promtool
+def test_what_is_done_on_purpose_fires_nothing_at_its_own_pace_and_slowed_down_what_its_restarts_do(
+    tmp_path: Path,
+) -> None:
+    said = {drill: named(cell) for drill, (cell, _) in rows("What drills fire").items() if drill in ON_PURPOSE}
+    assert not any(said.values())
+    assert refute(tmp_path, *(drilled(drill, fire, EVERY_S) for drill, fire in said.items()), every=EVERY_S) == ""
+    # If each of its steps took thirty times as long.
+    for drill in said:
+        told = refute(tmp_path, drilled(drill, ["Nothing"], PLAYED_S))
+        assert set(re.findall(r'alertname="(\w+)"', told)) - {"Nothing"} <= OF_A_RESTART, drill
+
+
+def test_page_says_of_every_drill_what_it_fires_and_of_each_rule_where_it_was_seen_to_fire() -> None:
+    by_drill, by_rule = rows("What drills fire"), rows("The rules")
+    assert list(by_drill) == list(DRILLS)
+    assert kept() == set(DRILLS)
+    assert set(DRILLS) >= ON_PURPOSE
     assert list(by_rule) == RULE_NAMES == list(MADE_UP)
-    seen = {name for names in by_drill.values() for name in names}
-    text = PAGE.read_text(encoding="utf-8")
-    for name in RULE_NAMES:
-        (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
-        assert row.endswith("| a drill |" if name in seen else "| made-up series only |"), name
+    for drill, (cell, pace) in by_drill.items():
+        names = named(cell)
+        assert set(names) <= set(RULE_NAMES), drill
+        assert cell == (", ".join(f"`{name}`" for name in names) or "nothing"), drill
+        assert pace == ("its own" if drill in ON_PURPOSE else "slowed down"), drill
+    seen = {name for cell, _ in by_drill.values() for name in named(cell)}
+    assert {name: row[-1] for name, row in by_rule.items()} == {
+        name: "a drill" if name in seen else "made-up series only" for name in RULE_NAMES
+    }
+    assert list(rows("What no drill fires")) == [name for name in RULE_NAMES if name not in seen]
 
 
 @with_promtool
 def test_rules_fire_over_their_limits_and_not_below_them(tmp_path: Path) -> None:
-    above = [Told(series, 15, [rule]) for rule, (series, _) in MADE_UP.items()]
-    below = [Told(series, 15, []) for _, series in MADE_UP.values()]
+    above = [Told(series, PLAYED_S, 900, [rule]) for rule, (series, _) in MADE_UP.items()]
+    below = [Told(series, PLAYED_S, 900, []) for _, series in MADE_UP.values()]
     assert refute(tmp_path, *above, *below) == ""
     said = refute(tmp_path, *(one._replace(fire=[]) for one in above))
     assert [rule for rule in MADE_UP if f'alertname="{rule}"' not in said] == []
+
+
+@with_promtool
+def test_five_elections_are_not_more_than_five_where_prometheus_extends_what_it_saw(tmp_path: Path) -> None:
+    # Scrapes do not fall on the begin and the end of the 15 minutes: these hold 880 s of values.
+    series = {'quorate_raft_elections_won_total{job="j"}': "1x20 2 3 4 5 6x40"}
+    assert refute(tmp_path, Told(series, 16, 1000, [])) == ""
+    sixth = {name: f"{values} 7x10" for name, values in series.items()}
+    assert refute(tmp_path, Told(sixth, 16, 1100, ["QuorateElections"])) == ""
 
 
 @with_promtool
