@@ -27,8 +27,8 @@ _SWITCH_S: Final = 0.0005
 STANDSTILL_S_MAX: Final = 10.0
 #: So many times as long are the pauses of who gives way after that.
 GIVING_WAY: Final = 32
-#: How long it lasts after the last reason to; mass changes come in batches that are some hundredths apart.
-_GIVING_WAY_S: Final = 0.25
+#: How long it lasts after the last reason to: those who follow take a mass change in some seconds later.
+_GIVING_WAY_S: Final = 3.0
 
 
 class WorkPace(Protocol):
@@ -116,7 +116,7 @@ class WorkShare:
         return min(self._gives_way_until, self._gives_way_since + STANDSTILL_S_MAX)
 
     def give_way(self) -> None:
-        """The loop has much to do now, and for some tenths of a second."""
+        """The loop has much to do now, and others for some seconds after it."""
         now = time.monotonic()
         if now >= self._gives_way_until:
             self._gives_way_since = now

@@ -2,8 +2,8 @@
 
 A thread beside the loop looks at the committed state ten times a second and compares it with what it told last; the
 loop only remembers who asked. What comes in one go is told in one go: when nothing has moved since the last look, at
-the latest after a second; after ten while it comes in masses, as where a broker is lost. What is taken back in between
-is not told: `quorate history` has every record.
+the latest after a second. Where it comes in masses, as where a broker is lost, it is told two seconds after the last of
+it, at the latest after ten. What is taken back in between is not told: `quorate history` has every record.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _LOOK_SECONDS: Final = 0.1
 _TOLD_WITHIN_SECONDS: Final = 1.0
 #: The same while a mass change goes on, which somebody waits for: to compare takes a share of a core that it needs.
 _MASS_TOLD_WITHIN_SECONDS: Final = 10.0
+#: ... and so long those need for it that follow.
+_REST_AFTER_MASS_SECONDS: Final = 2.0
 #: Records between two looks from which on it is one.
 MASS_RECORDS: Final = 4_096
 #: Share of a core that comparing may take: a million partitions that all changed take some tenths of a second.
@@ -111,12 +113,14 @@ class StateLog:
             return
         if stable is not self._seen:
             records = stable.provenance.end_offset - self._seen.provenance.end_offset
-            within = _MASS_TOLD_WITHIN_SECONDS if records >= MASS_RECORDS else _TOLD_WITHIN_SECONDS
             self._seen = stable
             self._since = now if self._since is None else self._since
-            if is_active and now - self._since < within:
+            if records >= MASS_RECORDS:
+                rested = min(now + _REST_AFTER_MASS_SECONDS, self._since + _MASS_TOLD_WITHIN_SECONDS)
+                self._not_before = max(self._not_before, rested)
+            elif is_active and now - self._since < _TOLD_WITHIN_SECONDS:
                 return
-        if self._since is not None and now >= self._not_before:
+        if self._since is not None and (now >= self._not_before or not is_active):
             self._since = None
             self._tell(stable)
             self._not_before = now + self._took_s / _SHARE

@@ -58,7 +58,8 @@ def paused_s(pace: WorkShare) -> float:
         return time.monotonic() - begun
 
 
-def test_who_gives_way_stands_still_until_nothing_has_come_for_some_tenths_of_a_second() -> None:
+def test_who_gives_way_stands_still_until_nothing_has_come_for_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.controller.background.checkpoint_pace._GIVING_WAY_S", 0.25)
     pace = WorkShare(50)
     pace.give_way()
     assert paused_s(pace) >= 0.2
@@ -80,7 +81,8 @@ def test_who_gives_way_to_what_lasts_pauses_longer_and_goes_on(monkeypatch: pyte
     assert min(took) < 0.2, "it stood still for longer than it may"
 
 
-def test_only_records_that_commit_together_in_masses_are_given_way_to() -> None:
+def test_only_records_that_commit_together_in_masses_are_given_way_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorate.controller.background.checkpoint_pace._GIVING_WAY_S", 0.25)
     shared = SharedWork(checkpoint_work_percent=50)
     least = 0.2
     shared.moved(MASS_RECORDS - 1)

@@ -274,7 +274,12 @@ def test_mass_change_is_told_when_it_is_over_or_after_ten_seconds() -> None:
     watched.stable = moved(3, MASS_RECORDS)
     assert looks(watched, state, 30.0) == []
     watched.stable = moved(1, MASS_RECORDS - 1)
-    assert looks(watched, state, 31.0) != [], "it is over, and what came after it is told within a second"
+    assert looks(watched, state, 31.9) == []
+    assert looks(watched, state, 32.0) != [], "it is over"
+    watched.stable = moved(2, MASS_RECORDS)
+    assert looks(watched, state, 100.0) == []
+    watched.is_active = False
+    assert looks(watched, state, 100.1) != [], "another one would tell it no more"
 
 
 def test_standby_says_nothing_and_whoever_becomes_active_not_what_was_before() -> None:
