@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from quorate.snapshots.pauses import Pause
 #: Long enough for another thread to be woken; a large digest takes a quarter longer for it.
 _PAUSE_S: Final = 0.0003
 #: The same while the loop has a mass change to replay, which somebody waits for.
-LONG_PAUSE_S: Final = 0.05
+LONG_PAUSE_S: Final = 0.25
+#: How long it lasts after the last sign of it: between two answers of a controller nobody knows of any.
+_MASS_CHANGE_S: Final = 3.0
 #: So long a digest stands still at most for mass changes: after that it goes on, with the longer pauses.
 STANDSTILL_S_MAX: Final = 10.0
 
@@ -34,6 +37,7 @@ class _Pauses:
         self.ended = threading.Event()
         self._is_behind = is_behind
         self._standstill_s = STANDSTILL_S_MAX
+        self._behind_until = -math.inf
 
     def __call__(self) -> None:
         is_behind = self._wait()
@@ -41,7 +45,10 @@ class _Pauses:
             is_behind = self._wait()
 
     def _wait(self) -> bool:
-        is_behind = self._is_behind()
+        now = time.monotonic()
+        if self._is_behind():
+            self._behind_until = now + _MASS_CHANGE_S
+        is_behind = now < self._behind_until
         if self.ended.wait(LONG_PAUSE_S if is_behind else _PAUSE_S):
             raise _NobodyWaitsError
         if is_behind:

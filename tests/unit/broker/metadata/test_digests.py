@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from quorate.broker.metadata.digests import LONG_PAUSE_S, STANDSTILL_S_MAX, ImageDigests
+from quorate.broker.metadata.digests import LONG_PAUSE_S, STANDSTILL_S_MAX, ImageDigests, _Pauses
 from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER
 from quorate.scripts.benchmarks.large_cluster import large_image
 from quorate.snapshots.image_digest import digest_image
@@ -55,6 +55,27 @@ async def test_a_digest_gives_way_for_longer_while_a_mass_change_is_to_be_replay
     assert {wait == LONG_PAUSE_S for wait in waits} == {is_long}
     # It stands still for as long as it may before its first pause is over, and goes on for all that.
     assert (sum(waits) >= STANDSTILL_S_MAX) is is_long
+
+
+def test_a_mass_change_lasts_between_two_answers_of_a_controller_and_some_seconds_after_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+    now, behind = [100.0], iter([True, *[False] * 100])
+
+    class Noted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            now[0] += timeout or 0.0
+            return False
+
+    monkeypatch.setattr("quorate.broker.metadata.digests.threading", SimpleNamespace(Event=Noted))
+    monkeypatch.setattr("quorate.broker.metadata.digests.time", SimpleNamespace(monotonic=lambda: now[0]))
+    _Pauses(lambda: next(behind))()
+
+    assert set(waits[:-1]) == {LONG_PAUSE_S}
+    assert 2.5 <= sum(waits) <= 5.0
+    assert waits[-1] < LONG_PAUSE_S, "it is over, and the digest goes on"
 
 
 async def test_a_digest_that_nobody_waits_for_any_more_ends(monkeypatch: pytest.MonkeyPatch) -> None:
