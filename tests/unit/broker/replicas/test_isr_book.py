@@ -398,3 +398,46 @@ def test_update_deleted_topic_is_forgotten() -> None:
 
     assert model.outside_count == 0
     assert model.next_due_after(10) == NEVER
+
+
+def test_due_row_that_needs_a_look_has_it_though_its_page_changes_before() -> None:
+    image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1]), partition(0, 1, [1, 2])])
+    model = book_of(image)
+    assert proposed(model, 0) == {}
+    note(model, 0, [0], 2)
+    model.update(replayed(image, change(0, 1, isr=[1])), ALL, now_ms=10)
+
+    assert list(proposed(model, 10)[1]) == [(uuid(0), 0)]
+
+
+def test_due_change_that_is_held_back_comes_at_its_time_though_another_row_of_its_page_has_a_look_before() -> None:
+    model = book_of(cluster_image([1, 2, 3], [partition(0, n, [1, 2, 3], isr=[1]) for n in range(2)]))
+    note(model, 0, [0], 2)
+    (proposals,) = model.due(0, frozenset(), 100)
+    model.postponed(proposals, until_ms=70)
+    assert proposed(model, 0) == {}
+    note(model, 0, [1], 2)
+
+    assert list(proposed(model, 10)[1]) == [(uuid(0), 1)]
+    assert model.next_due_after(10) == 70
+    assert list(proposed(model, 70)[1]) == [(uuid(0), 0)]
+
+
+def test_due_row_that_waits_for_its_leader_has_its_turn_though_its_page_changes_before() -> None:
+    image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1]), partition(0, 1, [2, 1])])
+    model = told(image)
+    assert proposed(model, 0, busy=frozenset({1})) == {}
+    model.update(replayed(image, change(0, 1, isr=[2])), ALL, now_ms=10)
+    assert proposed(model, 10, busy=frozenset({1})).keys() <= {2}
+
+    assert list(proposed(model, 10)[1]) == [(uuid(0), 0)]
+
+
+def test_due_member_that_leaves_its_group_and_lags_by_itself_is_noticed_at_once() -> None:
+    model = book_of(cluster_image([1, 2], [partition(0, 0, [1, 2])]))
+    model.groups = {2: FollowerGroup(caught_up_ms=5_000, is_level=True)}
+    note(model, 0, [0], 2, AS_BEFORE, is_member=True)
+    assert proposed(model, 5_000) == {}
+    note(model, 0, [0], 2, AS_BEFORE)
+
+    assert proposed(model, 5_000) == {1: {(uuid(0), 0): ((1, 1),)}}
