@@ -1,89 +1,14 @@
 """Which ISRs leaders ask for, by what was noted of their followers. Times are milliseconds."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import pytest
 
-from quorate.broker.controllers.isr_proposals import NO_MEMBER, IsrProposals
-from quorate.broker.replicas import isr_book
 from quorate.broker.replicas.isr_book import AS_BEFORE, CONFIRM_MS, RETRY_MS, IsrBook
-from quorate.broker.replicas.led_rows import ALWAYS, NEVER, UNKNOWN, FollowerGroup
+from quorate.broker.replicas.led_rows import NEVER, UNKNOWN, FollowerGroup
 from quorate.metadata_log.errors import ErrorCode
 from quorate.metadata_log.records.records import PartitionChangeRecord, RemoveTopicRecord
-from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.table.pages import PAGE_ROWS
 from tests.unit.broker.images import change, cluster_image, fencing, partition, registration, replayed, uuid
-
-ALL = frozenset({1, 2, 3})
-LAG_MAX_MS = 1_000.0
-#: Partition (topic id, number) -> members of the ISR asked for, with their broker epochs.
-Asked = dict[tuple[bytes, int], tuple[tuple[int, int], ...]]
-
-
-def proposed(
-    model: IsrBook, now_ms: float, busy: frozenset[int] = frozenset(), rows_max: int = 100
-) -> dict[int, Asked]:
-    """What each leader would ask for."""
-    asked = {}
-    for proposals in model.due(now_ms, busy, rows_max):
-        asked[proposals.leader] = as_dict(proposals)
-    return asked
-
-
-def as_dict(proposals: IsrProposals) -> Asked:
-    return {
-        (topic.tobytes(), number): tuple(
-            (id_, epoch) for id_, epoch in zip(isr, epochs, strict=True) if id_ != NO_MEMBER
-        )
-        for topic, number, isr, epochs in zip(
-            proposals.topic_ids,
-            proposals.partition_ids.tolist(),
-            proposals.isr.tolist(),
-            proposals.isr_broker_epochs.tolist(),
-            strict=True,
-        )
-    }
-
-
-def book_of(image: MetadataImage, leaders: frozenset[int] = ALL, *, trusts_isr: bool = False) -> IsrBook:
-    book = IsrBook(LAG_MAX_MS, trusts_isr=trusts_isr)
-    book.update(image, leaders, now_ms=0.0)
-    return book
-
-
-def note(
-    book: IsrBook,
-    topic: int,
-    numbers: Iterable[int],
-    broker: int,
-    caught_up_ms: float = ALWAYS,
-    leader_epoch: int = 0,
-    *,
-    is_member: bool = False,
-) -> list[ErrorCode]:
-    """Say the same of a broker's replicas in some partitions of a topic."""
-    ids = list(numbers)
-    codes = book.note(
-        np.frombuffer(uuid(topic) * len(ids), np.uint8).reshape(-1, 16),
-        np.array(ids, np.int32),
-        np.full(len(ids), leader_epoch, np.int32),
-        np.full(len(ids), broker, np.int32),
-        np.full(len(ids), caught_up_ms),
-        np.full(len(ids), is_member),
-    )
-    return [ErrorCode(code) for code in codes.tolist()]
-
-
-def told(image: MetadataImage, leaders: frozenset[int] = ALL) -> IsrBook:
-    """A book in which every follower was said to have all."""
-    book = book_of(image, leaders)
-    for topic in image.topics.by_id:
-        for number, state in image.partitions.partitions_of(topic):
-            for replica in state.replicas:
-                if replica != state.leader:
-                    note(book, int.from_bytes(topic, "big") - 1000, [number], replica, leader_epoch=state.leader_epoch)
-    return book
+from tests.unit.broker.replicas.books import ALL, LAG_MAX_MS, Asked, book_of, note, proposed, told
 
 
 def test_due_all_in_sync_is_nothing() -> None:
@@ -342,53 +267,6 @@ def test_postponed_request_is_repeated_at_its_time() -> None:
     assert len(proposed(model, 70)[1]) == 3
 
 
-def test_due_busy_leader_and_full_request_leave_the_rest_for_later() -> None:
-    image = cluster_image(
-        [1, 2], [*(partition(0, n, [1, 2], isr=[1]) for n in range(5)), partition(1, 0, [2, 1], isr=[2])]
-    )
-    model = told(image)
-
-    assert set(proposed(model, 0, busy=frozenset({1}))) == {2}
-    assert model.next_due_after(0) == NEVER, "what is due waits for its leader, not for a time"
-    assert len(proposed(model, 0, rows_max=3)[1]) == 3
-    assert len(proposed(model, 0, rows_max=3)[1]) == 2
-
-
-def test_due_looks_at_some_pages_a_call_and_says_that_there_are_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isr_book, "PAGES_PER_LOOK_MAX", 1)
-    numbers = [page * PAGE_ROWS for page in range(3)]
-    model = told(cluster_image([1, 2], [partition(0, n, [1, 2], isr=[1]) for n in numbers]))
-
-    asked = [proposed(model, 0)]
-    while model.next_due_after(0) == 0 and len(asked) < 2 * len(numbers):
-        asked.append(proposed(model, 0))
-    assert [list(one[1]) for one in asked if one] == [[(uuid(0), number)] for number in numbers]
-
-
-def test_due_pages_of_a_busy_leader_do_not_keep_those_of_others_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isr_book, "PAGES_PER_LOOK_MAX", 1)
-    of_one = [partition(0, page * PAGE_ROWS, [1, 2], isr=[1]) for page in range(2)]
-    model = told(cluster_image([1, 2], [*of_one, partition(0, 2 * PAGE_ROWS, [2, 1], isr=[2])]))
-    busy = frozenset({1})
-
-    assert (proposed(model, 0, busy), proposed(model, 0, busy)) == ({}, {})
-    assert list(proposed(model, 0, busy)[2]) == [(uuid(0), 2 * PAGE_ROWS)]
-    assert model.next_due_after(0) == NEVER, "what is left waits for its leader"
-    assert list(proposed(model, 0)[1]) == [(uuid(0), 0)]
-    assert proposed(model, 0) == {}, "it is held back"
-    assert list(proposed(model, 0)[1]) == [(uuid(0), PAGE_ROWS)]
-
-
-def test_due_change_held_back_beside_one_that_waits_for_its_leader_comes_at_its_time() -> None:
-    model = told(cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1]), partition(0, 1, [2, 1], isr=[2])]))
-    (proposals,) = model.due(0, frozenset({1}), 100)
-    model.postponed(proposals, until_ms=70)
-
-    assert proposed(model, 0, busy=frozenset({1})) == {}
-    assert model.next_due_after(0) == 70
-    assert set(proposed(model, 70, busy=frozenset({1}))) == {2}
-
-
 def test_update_deleted_topic_is_forgotten() -> None:
     image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1])])
     model = told(image)
@@ -398,46 +276,3 @@ def test_update_deleted_topic_is_forgotten() -> None:
 
     assert model.outside_count == 0
     assert model.next_due_after(10) == NEVER
-
-
-def test_due_row_that_needs_a_look_has_it_though_its_page_changes_before() -> None:
-    image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1]), partition(0, 1, [1, 2])])
-    model = book_of(image)
-    assert proposed(model, 0) == {}
-    note(model, 0, [0], 2)
-    model.update(replayed(image, change(0, 1, isr=[1])), ALL, now_ms=10)
-
-    assert list(proposed(model, 10)[1]) == [(uuid(0), 0)]
-
-
-def test_due_change_that_is_held_back_comes_at_its_time_though_another_row_of_its_page_has_a_look_before() -> None:
-    model = book_of(cluster_image([1, 2, 3], [partition(0, n, [1, 2, 3], isr=[1]) for n in range(2)]))
-    note(model, 0, [0], 2)
-    (proposals,) = model.due(0, frozenset(), 100)
-    model.postponed(proposals, until_ms=70)
-    assert proposed(model, 0) == {}
-    note(model, 0, [1], 2)
-
-    assert list(proposed(model, 10)[1]) == [(uuid(0), 1)]
-    assert model.next_due_after(10) == 70
-    assert list(proposed(model, 70)[1]) == [(uuid(0), 0)]
-
-
-def test_due_row_that_waits_for_its_leader_has_its_turn_though_its_page_changes_before() -> None:
-    image = cluster_image([1, 2], [partition(0, 0, [1, 2], isr=[1]), partition(0, 1, [2, 1])])
-    model = told(image)
-    assert proposed(model, 0, busy=frozenset({1})) == {}
-    model.update(replayed(image, change(0, 1, isr=[2])), ALL, now_ms=10)
-    assert proposed(model, 10, busy=frozenset({1})).keys() <= {2}
-
-    assert list(proposed(model, 10)[1]) == [(uuid(0), 0)]
-
-
-def test_due_member_that_leaves_its_group_and_lags_by_itself_is_noticed_at_once() -> None:
-    model = book_of(cluster_image([1, 2], [partition(0, 0, [1, 2])]))
-    model.groups = {2: FollowerGroup(caught_up_ms=5_000, is_level=True)}
-    note(model, 0, [0], 2, AS_BEFORE, is_member=True)
-    assert proposed(model, 5_000) == {}
-    note(model, 0, [0], 2, AS_BEFORE)
-
-    assert proposed(model, 5_000) == {1: {(uuid(0), 0): ((1, 1),)}}
