@@ -24,7 +24,10 @@ def at_or_none(us: int | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class HistorySpan:
-    """The stretch of one cluster's history that was looked at; the offsets are those of the first and last change."""
+    """The stretch of one cluster's history that was looked at; the offsets are those of the first and last change.
+
+    It ends where the log does, where that is known, else with the last change.
+    """
 
     cluster_id: str
     from_offset: int

@@ -12,7 +12,7 @@ from quorate.scripts.cli.logs.history_places import Log, places, telling_of_read
 from quorate.scripts.cli.logs.time_spans import TimeSpan, say_where_it_ends
 from quorate.scripts.terminal.output import format_time
 from quorate.snapshots.checkpoints.stretches import LogStretch
-from quorate.snapshots.incidents.reading.log_versions import read_versions
+from quorate.snapshots.incidents.reading.log_versions import log_time_us, read_versions
 from quorate.snapshots.incidents.serial.search import SerialFindings, search
 from quorate.snapshots.incidents.thresholds import Thresholds
 from quorate.snapshots.replay.replay_state import ReplayState
@@ -53,7 +53,8 @@ def read_past(
         _say_where_it_begins(log, stretches[0].start, span)
         if part.end is not None:
             say_where_it_ends(span, part.end)
-    return Past(search(versions, thresholds), part.first_offset, part.end_offset)
+    end_us = None if part.end is None else log_time_us(part.end.timestamp)
+    return Past(search(versions, thresholds, end_us), part.first_offset, part.end_offset)
 
 
 def _needed(log: Log, span: TimeSpan) -> list[LogStretch]:

@@ -50,7 +50,7 @@ def read_versions(
     return reader.found()
 
 
-def _time_us(log_time_ms: int) -> int:
+def log_time_us(log_time_ms: int) -> int:
     """A time of the log in microseconds; the first or last that calendars have where none reaches there.
 
     A clock may have said anything when a record was written.
@@ -63,7 +63,7 @@ class _Reader:
 
     def __init__(self, start: ReplayState, cluster_id: str, unwell_max: int | None) -> None:
         at = start.stable.provenance
-        begin = RecordPlace(at.last_contained_offset, _time_us(at.log_time_ms))
+        begin = RecordPlace(at.last_contained_offset, log_time_us(at.log_time_ms))
         #: Without what records of partitions did.
         self._state = start
         #: Records about partitions, of a metadata transaction that is open.
@@ -92,7 +92,7 @@ class _Reader:
         if header.is_control:
             return
         for logged in iter_records(batch):
-            record, place = logged.record, RecordPlace(logged.offset, _time_us(header.timestamp))
+            record, place = logged.record, RecordPlace(logged.offset, log_time_us(header.timestamp))
             if isinstance(record, OF_PARTITIONS):
                 if self._state.in_transaction:
                     self._waiting.append(record)
@@ -116,7 +116,7 @@ class _Reader:
         self._configs.take(before.stable, self._state.stable, place)
 
     def _take_epoch(self, header: BatchHeader, batch: Buffer) -> None:
-        time_us = _time_us(header.timestamp)
+        time_us = log_time_us(header.timestamp)
         known = self._epochs.get(header.epoch)
         if known is None:
             leader = named_leader(header, batch)

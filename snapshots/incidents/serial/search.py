@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
 from quorate.snapshots.incidents.brokers import BrokerVersion, events, incarnations, outages
 from quorate.snapshots.incidents.causes import BrokerTimeline
 from quorate.snapshots.incidents.failovers import Epoch, failovers
-from quorate.snapshots.incidents.findings import IncidentFindings, Row
+from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
 from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.min_isr import ConfigSpan, MinIsrSteps, min_isr_steps
 from quorate.snapshots.incidents.serial import counts
@@ -60,14 +60,21 @@ class SerialFindings:
     reassignments: list[Row]
 
 
-def search(log: LogVersions, thresholds: Thresholds) -> SerialFindings:
-    """The findings of one log; what lasts still counts to its last change of a partition."""
+def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) -> SerialFindings:
+    """The findings of one log.
+
+    Args:
+        end_us: until when the log was read, in microseconds since 1970: what lasts still counts to then; to the last
+            change of a partition where that is later, or where None is given.
+    """
     happened = events(log.brokers)
     found = IncidentFindings([], happened, incarnations(log.brokers), outages(happened), failovers(log.epochs))
     found.unclean_allowed = frozenset((log.cluster_id, topic) for topic in log.unclean_allowed)
     span = counts.span_of(log.partitions, log.untold, log.cluster_id)
     if span is None:
         return SerialFindings(found, [])
+    if end_us is not None:
+        span = replace(span, end=max(span.end, at(end_us)))
     found.spans = [span]
     within_us = thresholds.same_event // timedelta(microseconds=1)
     changes = changes_of(log.partitions, log.cluster_id, BrokerTimeline(happened), within_us)
@@ -100,10 +107,10 @@ def _find_runs(
 ) -> None:
     pairs = list(zip(log.partitions, changes, strict=True))
     # To the millisecond: times in the log have no more.
-    end_us = int(found.spans[0].end.timestamp() * 1000) * 1000
+    to_us = int(found.spans[0].end.timestamp() * 1000) * 1000
 
     def grouped(find: Callable[[PartitionHistory, Sequence[PartitionChange]], Iterable[ConditionRun]]) -> list[Row]:
-        return grouped_runs((run for pair in pairs for run in find(*pair)), log.cluster_id, end_us)
+        return grouped_runs((run for pair in pairs for run in find(*pair)), log.cluster_id, to_us)
 
     def under_min(one: PartitionHistory, mine: Sequence[PartitionChange]) -> Iterator[ConditionRun]:
         return runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from quorate.metadata_log.records import records as r
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.terminal import exit_codes
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, LogWriter
@@ -99,7 +101,7 @@ def test_history_that_is_told_until_a_moment_ends_there() -> None:
 
 def test_incidents_are_those_of_the_log_and_of_the_time_that_is_asked_for() -> None:
     lines = run("incidents")[0].splitlines()
-    assert lines[0].startswith("Cluster CGX0FmftRoq9tiEOLU7vAA: offsets 29 to 18989, 91.8 s from 2026-11-21T00:14:32")
+    assert lines[0].startswith("Cluster CGX0FmftRoq9tiEOLU7vAA: offsets 29 to 18989, 94.9 s from 2026-11-21T00:14:32")
     assert lines[1] == "  20 incidents: 5 critical, 12 major, 3 minor; 2 open."
     assert "  Partitions without a leader: 782 times, 6.4 h together, 0 of them still." in lines
     found = json.loads(run("incidents", "--json", "--since", "17000", "--slow-minutes", "0.2")[0])
@@ -107,6 +109,25 @@ def test_incidents_are_those_of_the_log_and_of_the_time_that_is_asked_for() -> N
         ("mass_change", 16396), ("controller_failover", 17539), ("mass_change", 17550), ("broker_crash", 17578),
         ("controlled_shutdown", 17580), ("under_min_isr", 18247),
     ]  # fmt: skip
+
+
+def test_what_lasts_counts_to_where_the_log_ends_and_not_to_the_last_change_of_a_partition(tmp_path: Path) -> None:
+    """A log goes on while nothing changes: whoever looks after an hour is told an hour. Batches are a second apart."""
+    log, topic = LogWriter(tmp_path / "quiet"), bytes(15) + b"a"
+    log.append([r.TopicRecord("a", topic), r.PartitionRecord(0, topic, (1, 2), (1, 2), leader=1)])
+    log.append([r.PartitionChangeRecord(0, topic, leader=-1)])
+    log.append([r.PartitionChangeRecord(0, topic, replicas=(2, 1, 3), adding_replicas=(3,))])
+    for _ in range(11):
+        log.append([r.NoOpRecord()])
+
+    def told(*arguments: str) -> tuple[list[tuple[str, list[str]]], list[str]]:
+        """How long each lasts, and the length of all."""
+        found = json.loads(run("incidents", "--json", *arguments, log=log.path)[0])
+        lasts = [(one["kind"], re.findall(r"since ([0-9.]+ s)", one["text"])) for one in found["incidents"]]
+        return lasts, re.findall(r"[0-9.]+ s(?= from)", run("incidents", *arguments, log=log.path)[0])
+
+    assert told() == ([("leaderless", ["12.0 s"]), ("reassignment_open", ["11.0 s"])], ["14.0 s"])
+    assert told("--until", "7") == ([("leaderless", ["4.0 s"]), ("reassignment_open", ["3.0 s"])], ["6.0 s"])
 
 
 def test_log_that_ends_before_what_is_asked_for_says_where() -> None:
