@@ -11,6 +11,8 @@ from pydantic import ValidationError
 _SHORT: Final = Repr()
 #: Characters of a wrong value that are shown.
 _SHORT.maxstring = _SHORT.maxother = 100
+#: Rules about how many there are: their words say how many there were, and what they are does not matter.
+_OF_COUNTS: Final = frozenset({"too_short", "too_long"})
 
 
 def place_of(path: Sequence[int | str]) -> str:
@@ -27,7 +29,9 @@ def message_of(problem: Mapping[str, Any], *, shows_value: bool) -> str:
     if problem["type"] == "json_invalid":
         return str(problem["msg"])
     rule = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{rule}, not {_SHORT.repr(problem['input'])}" if shows_value else rule
+    if problem["type"] in _OF_COUNTS or not shows_value:
+        return rule
+    return f"{rule}, not {_SHORT.repr(problem['input'])}"
 
 
 def problem_of(error: ValidationError, *, shows_value: bool = True) -> str:

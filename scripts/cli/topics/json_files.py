@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import typer
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from quorate.controller.protocol.problems import problem_of
 from quorate.controller.protocol.types import BrokerIdField, PartitionIdField, Text
 from quorate.metadata_log.limits import PARTITION_SLOTS_MAX, RECORDS_PER_OPERATION_MAX
 
@@ -92,9 +93,7 @@ def read_json(path: Path, form: type[F]) -> F:
     try:
         read = form.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise typer.BadParameter(f"{path}: {place + ': ' if place else ''}{first['msg']}") from None
+        raise typer.BadParameter(f"{path}: {problem_of(error)}") from None
     _refuse_doubles(path, read)
     return read
 
