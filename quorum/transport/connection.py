@@ -14,7 +14,7 @@ from quorate.quorum.config import QuorumConfig
 from quorate.quorum.errors import HandshakeRefused, ProtocolError, Superseded
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
-from quorate.quorum.transport.handshake import Hello, check_generation, check_hello, decode_hello, proof
+from quorate.quorum.transport.handshake import Hello, agreed_version, check_generation, check_hello, decode_hello, proof
 from quorate.quorum.transport.silence import Pulse
 from quorate.quorum.transport.stray_http import http_answer, is_http
 from quorate.quorum.transport.tls import QuorumTls, TlsChannel, speaks_tls
@@ -296,14 +296,15 @@ class PeerConnection(asyncio.Protocol):
 
     def _on_hello(self, frame: bytes) -> None:
         hello = decode_hello(frame)
-        version = check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
+        check_hello(self._owner.config, hello, None if self._dialled is None else self._dialled[0])
         if self._tls is not None:
             self._check_certificate(hello.node_id, self._tls.peers)
         if self._dialled is None:
             self._say_hello(hello.channel)
         elif hello.channel is not self._dialled[1]:
             raise HandshakeRefused(f"node {hello.node_id} answers on another channel")
-        self.hello, self.version = hello, version
+        self.version = agreed_version(self._owner.config, hello)
+        self.hello = hello
         self._peer_hello = frame
         if not self.is_accepted:
             self._secret = self._owner.secrets()[0]

@@ -109,21 +109,12 @@ def decode_hello(frame: bytes) -> Hello:
         raise HandshakeRefused(f"no hello: {error}") from error
 
 
-def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -> int:
-    """The version of messages in which this node talks to the sender, if it may.
-
-    Args:
-        expected_node: whom this node dialled, None when it was dialled.
+def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -> None:
+    """Whether this node may talk to the sender, in whatever version. ``expected_node``: whom it dialled, if it did.
 
     Raises:
         HandshakeRefused: says what differs.
     """
-    version = common_version(config.newest_version, hello.oldest_version, hello.newest_version)
-    if version is None:
-        raise HandshakeRefused(
-            f"it speaks versions {hello.oldest_version} to {hello.newest_version}, this node {OLDEST_VERSION} to "
-            f"{config.newest_version}: upgrade by way of a release that knows one of either"
-        )
     if hello.cluster_id != config.cluster_id:
         raise HandshakeRefused(f"cluster {hello.cluster_id!r}, this node belongs to {config.cluster_id!r}")
     if hello.node_id not in config.peer_ids:
@@ -132,6 +123,22 @@ def check_hello(config: QuorumConfig, hello: Hello, expected_node: int | None) -
         raise HandshakeRefused(f"node {hello.node_id} answers where node {expected_node} is configured")
     if hello.generation == config.generation and hello.voter_set_crc != config.voter_set_crc:
         raise HandshakeRefused(f"node {hello.node_id} is configured with another set of voters")
+
+
+def agreed_version(config: QuorumConfig, hello: Hello) -> int:
+    """The version of messages in which this node talks to the sender.
+
+    Only after the own hello: by it the other one, too, can say in its log which versions each knows.
+
+    Raises:
+        HandshakeRefused: there is none.
+    """
+    version = common_version(config.newest_version, hello.oldest_version, hello.newest_version)
+    if version is None:
+        raise HandshakeRefused(
+            f"node {hello.node_id} speaks versions {hello.oldest_version} to {hello.newest_version}, this node "
+            f"{OLDEST_VERSION} to {config.newest_version}: upgrade by way of a release that knows one of either"
+        )
     return version
 
 

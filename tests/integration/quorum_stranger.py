@@ -10,6 +10,7 @@ from quorate.quorum.config import QuorumConfig
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.frames import FrameReader, framed
 from quorate.quorum.transport.handshake import NONCE_BYTES, encode_hello, own_hello, proof
+from quorate.quorum.versions import OLDEST_VERSION
 from tests.integration.forgetful_link import HOST
 from tests.waiting import PATIENCE_S
 
@@ -42,10 +43,15 @@ class Stranger:
             self._read += self._frames.feed(data)
         return self._read.pop(0)
 
-    async def say_hello(self, known: QuorumConfig) -> tuple[bytes, bytes]:
-        """As node 2 of the cluster that node 1 knows; returns both hellos, the own one first."""
+    async def say_hello(self, known: QuorumConfig, oldest_version: int = OLDEST_VERSION) -> tuple[bytes, bytes]:
+        """As node 2 of the cluster that node 1 knows; returns both hellos, the own one first.
+
+        ``oldest_version``: of messages that it speaks.
+        """
         own = replace(known, node_id=2, directory_id=bytes([2]) * 16)
-        hello = encode_hello(own_hello(own, Channel.CONSENSUS, is_voter=True, nonce=bytes(NONCE_BYTES)))
+        said = own_hello(own, Channel.CONSENSUS, is_voter=True, nonce=bytes(NONCE_BYTES))
+        newest_version = max(oldest_version, said.newest_version)
+        hello = encode_hello(replace(said, oldest_version=oldest_version, newest_version=newest_version))
         self.writer.write(framed(hello))
         return hello, await self.frame()
 

@@ -22,6 +22,7 @@ from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.connection import HANDSHAKE_TIMEOUT, PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
 from quorate.quorum.transport.frames import FRAME_BYTES_MAX, framed
+from quorate.quorum.transport.handshake import decode_hello
 from quorate.quorum.transport.silence import SilenceWatch
 from quorate.quorum.transport.transport import UNPROVED_MAX, PeerTransport
 from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
@@ -97,6 +98,22 @@ async def pair(newest_version: int = NEWEST_VERSION) -> AsyncIterator[Pair]:
 async def test_both_ends_know_the_version_that_they_speak(newest: int) -> None:
     async with pair(newest) as both:
         assert both.low.versions == both.high.versions == [newest]
+
+
+async def test_who_speaks_no_version_of_this_node_is_told_which_it_knows(caplog: pytest.LogCaptureFixture) -> None:
+    """Each can say in its log what differs: whoever is dialled, and whoever dials."""
+    async with alone() as (node, transport):
+        knock = await Stranger.at(transport.port)
+        with caplog.at_level(logging.WARNING):
+            _, theirs = await knock.say_hello(transport.config, oldest_version=NEWEST_VERSION + 1)
+            await knock.closed()
+
+        told = decode_hello(theirs)
+        assert (told.oldest_version, told.newest_version) == (OLDEST_VERSION, NEWEST_VERSION)
+        assert not knock.was_told_more, "no proof"
+        assert not node.events
+        (line,) = caplog.messages
+        assert f"node 2 speaks versions {NEWEST_VERSION + 1} to {NEWEST_VERSION + 1}, this node" in line
 
 
 async def test_idle_connection_stays_and_hands_no_ping_over() -> None:

@@ -12,6 +12,7 @@ from quorate.quorum.errors import HandshakeRefused, Superseded
 from quorate.quorum.messages.outbox import Channel
 from quorate.quorum.transport.handshake import (
     Hello,
+    agreed_version,
     check_binding,
     check_generation,
     check_hello,
@@ -35,7 +36,8 @@ def hello_of(node_id: int) -> Hello:
 def test_hello_of_a_peer_is_accepted() -> None:
     hello = decode_hello(encode_hello(hello_of(2)))
 
-    assert check_hello(CONFIG, hello, expected_node=2) == NEWEST_VERSION
+    check_hello(CONFIG, hello, expected_node=2)
+    assert agreed_version(CONFIG, hello) == NEWEST_VERSION
     assert hello == hello_of(2)
 
 
@@ -45,14 +47,14 @@ def test_hello_of_a_peer_is_accepted() -> None:
 )
 def test_two_nodes_speak_the_newest_version_that_both_know(own: int, oldest: int, newest: int, spoken: int) -> None:
     theirs = replace(hello_of(2), oldest_version=oldest, newest_version=newest)
-    assert check_hello(replace(CONFIG, newest_version=own), theirs, expected_node=2) == spoken
+    assert agreed_version(replace(CONFIG, newest_version=own), theirs) == spoken
 
 
 @pytest.mark.parametrize(("own", "oldest", "newest"), [(5, 6, 9), (5, 1, 3), (4, 5, 6)])
 def test_nodes_that_know_no_version_of_each_other_say_which_they_know(own: int, oldest: int, newest: int) -> None:
     theirs = replace(hello_of(2), oldest_version=oldest, newest_version=newest)
-    with pytest.raises(HandshakeRefused, match=f"it speaks versions {oldest} to {newest}, this node 4 to {own}"):
-        check_hello(replace(CONFIG, newest_version=own), theirs, expected_node=2)
+    with pytest.raises(HandshakeRefused, match=f"node 2 speaks versions {oldest} to {newest}, this node 4 to {own}"):
+        agreed_version(replace(CONFIG, newest_version=own), theirs)
 
 
 def test_hello_may_say_more_than_is_known() -> None:
