@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from quorate.metadata_log.audit.read_lines import ReadLine
 from quorate.metadata_log.audit.refusal_lines import RefusalLine
 from quorate.scripts.certificates.findings import CertificateFinding
+from quorate.scripts.cli.shell.state_form import StateDocument
 from quorate.scripts.cli.snapshot.verification import CheckpointVerdict
 from quorate.scripts.cluster.lending import LentNode
 from quorate.scripts.drills.outcome import Expectation
@@ -241,6 +242,31 @@ class _Incidents(BaseModel):
     under_replicated: list[dict[str, Any]]
 
 
+class _DumpedBatch(BaseModel):
+    base: int
+    last: int
+    count: int
+    epoch: int
+    control: bool
+    position: int
+    timestamp: int
+    size: int
+    crc: int
+
+
+class _DumpedRecord(BaseModel):
+    file: str
+    offset: int
+    timestamp: int
+    key_size: int
+    value_size: int
+    type: str
+    version: int
+    #: The fields of this type and version, as Kafka's own tools write them; their form is Kafka's.
+    data: dict[str, Any]
+    batch: _DumpedBatch
+
+
 #: Command -> its form.
 OWN_FORMS: Final[Mapping[str, OwnForm]] = {
     "audit reads": OwnForm(Wrapping.LINES, _fields(ReadLine, node=str)),
@@ -251,7 +277,9 @@ OWN_FORMS: Final[Mapping[str, OwnForm]] = {
     "format settings": OwnForm(Wrapping.DOCUMENT, _FormattedSettings),
     "history": OwnForm(Wrapping.LINES, _HistoryLine),
     "image diff": OwnForm(Wrapping.DOCUMENT, _ImageDifference),
+    "image show": OwnForm(Wrapping.DOCUMENT, StateDocument),
     "incidents": OwnForm(Wrapping.DOCUMENT, _Incidents),
+    "log dump": OwnForm(Wrapping.LINES, _DumpedRecord),
     "login": OwnForm(Wrapping.DOCUMENT, _LoggedIn),
     "node list": OwnForm(Wrapping.LIST, LentNode),
     "recover apply": OwnForm(Wrapping.DOCUMENT, _Recovered),
@@ -260,6 +288,7 @@ OWN_FORMS: Final[Mapping[str, OwnForm]] = {
     "refusals": OwnForm(Wrapping.LINES, _fields(RefusalLine, node=str)),
     "snapshot export": OwnForm(Wrapping.DOCUMENT, _Exported),
     "snapshot restore": OwnForm(Wrapping.DOCUMENT, _Restored),
+    "snapshot show": OwnForm(Wrapping.DOCUMENT, StateDocument),
     "snapshot verify": OwnForm(Wrapping.DOCUMENT, _Verified),
     "timeline": OwnForm(Wrapping.LINES, _fields(TimelineEvent)),
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -13,12 +15,25 @@ from quorate.controller.logs.audit_log import AuditLog
 from quorate.controller.logs.read_log import ReadLog
 from quorate.controller.logs.refusal_log import RefusalLog
 from quorate.metadata_log.audit.refusal_lines import Refusal
+from quorate.metadata_log.records.hidden_values import no_secrets
+from quorate.metadata_log.records.records import ConfigRecord
+from quorate.scripts.cli.logs.image import show_image
 from quorate.scripts.cli.shell.own_forms import OWN_FORMS
+from quorate.scripts.cli.shell.state_form import StateDocument
 from quorate.scripts.terminal import exit_codes
+from quorate.snapshots.checkpoints.whole_checkpoints import PassedOver
+from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image_parts import CLIENT_METRICS_RESOURCE, Provenance
+from quorate.snapshots.replay.replay import replay
+from tests.integration.answers_by_schema import check_answer
 from tests.integration.commands import alone
+from tests.record_stream import RecordStream, as_runs
 
 CAPTURES = Path(__file__).parents[4] / "data" / "kafka"
 LOG = str(CAPTURES / "static" / "m3" / "log")
+LOG_WITH_VOTERS = str(CAPTURES / "dynamic-small" / "m1" / "log")
+#: A kind of resource that has no name.
+OTHER_RESOURCE = 99
 ANA = Origin("User:ana", "10.0.0.1", "a1")
 
 
@@ -50,11 +65,14 @@ WORDS: dict[str, Callable[[Path], list[str]]] = {
     "format settings": formatted,
     "history": lambda _: ["--from", LOG],
     "image diff": lambda _: [f"{LOG}@9000", LOG],
+    "image show": lambda _: ["--from", LOG_WITH_VOTERS],
     "incidents": lambda _: ["--from", LOG],
+    "log dump": lambda _: [LOG],
     "refusals": lambda at: ["--from", audited(at)],
     "snapshot export": lambda at: ["--from", LOG, "--to", str(at / "kafka"), "--voter", "1@k1:9093"],
     "snapshot restore": lambda at: ["--from", LOG, "--nodes", "3", "--to", str(at / "new")],
-    "snapshot verify": lambda _: [str(CAPTURES / "dynamic-small" / "m1" / "log")],
+    "snapshot show": lambda _: [LOG_WITH_VOTERS],
+    "snapshot verify": lambda _: [LOG_WITH_VOTERS],
     "timeline": lambda _: ["--from", LOG],
 }
 #: The command that has to be given before.
@@ -79,3 +97,16 @@ async def test_own_form_is_the_one_that_the_schema_tells(command: str, tmp_path:
 
 def test_every_own_form_is_looked_at() -> None:
     assert OWN_FORMS.keys() == WORDS.keys() | ON_CLUSTERS
+
+
+def test_random_states_are_of_their_form_in_every_part(capsys: pytest.CaptureFixture[str]) -> None:
+    filled = {"voters"}  # of a captured log, above
+    rare = [ConfigRecord(kind, "one", "key", "value") for kind in (CLIENT_METRICS_RESOURCE, OTHER_RESOURCE)]
+    for seed in range(5):
+        records = [*RecordStream(Random(seed)).records(80), *rare]
+        image = replay(EMPTY_IMAGE, as_runs(records), Provenance(99, 4, 1234))
+        show_image(Path(), image, [PassedOver("a", 7, None, "b")], no_secrets, as_json=True, as_records=False)
+        out = capsys.readouterr().out
+        check_answer(["image", "show", "--json"], out)
+        filled |= {name for name, part in json.loads(out).items() if part}
+    assert filled == StateDocument.model_fields.keys()
