@@ -125,6 +125,8 @@ class PeerStatus:
     checkpoint: tuple[int, int] | None
     #: It has no vote, and gets none before these have answered the leader. Empty where this node does not lead.
     waits_for: tuple[int, ...] = ()
+    #: In which messages go to it and come from it; None where no connection stands.
+    message_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

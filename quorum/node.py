@@ -220,8 +220,8 @@ class QuorumNode:
 
     def status(self) -> QuorumStatus:
         """This node's view, for status screens."""
-        log, now = self._log, self._host.now()
-        peers = tuple(self._replication.peer_status(peer, now) for peer in self._config.peer_ids)
+        log, now, spoken = self._log, self._host.now(), self._outbox.version
+        peers = tuple(self._replication.peer_status(peer, now, spoken(peer)) for peer in self._config.peer_ids)
         ends = (self.high_watermark, log.start_offset, log.end_offset, log.durable_end, self.applied_end)
         why = self._fitness.why_not_lead(now) or self._fitness.hindrance
         return QuorumStatus(self.node_id, self.epoch, self.leader_id, self.is_voter, *ends, peers, why)

@@ -85,6 +85,8 @@ class VoterView:
     waits_for: tuple[int, ...] = ()
     #: For how long nothing was read on the connection; None where none stands.
     silent_ms: float | None = None
+    #: Of the messages to it and from it; None where no connection stands.
+    message_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

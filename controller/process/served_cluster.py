@@ -72,6 +72,7 @@ def voters_seen(status: QuorumStatus, silence: Callable[[int], float | None]) ->
             caught_up_ms_ago=None if peer.caught_up_age is None else peer.caught_up_age * 1000,
             waits_for=peer.waits_for,
             silent_ms=None if (silent_s := silence(peer.node_id)) is None else silent_s * 1000,
+            message_version=peer.message_version,
         )
         for peer in status.peers
     }

@@ -126,12 +126,13 @@ class Replication:
         if progress is not None:
             progress.become_probe(progress.matched_index + 1, self.round)
 
-    def peer_status(self, peer: int, now: float) -> PeerStatus:
-        """A voter, for status screens."""
+    def peer_status(self, peer: int, now: float, version: int) -> PeerStatus:
+        """A voter, for status screens. ``version``: of the messages to it, as long as a connection stands."""
         is_connected, is_voter = peer in self._links, self._links.get(peer, False)
+        spoken = version if is_connected else None
         progress = self.progress.get(peer)
         if progress is None:
-            return PeerStatus(peer, is_connected, is_voter, None, None, None, None)
+            return PeerStatus(peer, is_connected, is_voter, None, None, None, None, message_version=spoken)
         return PeerStatus(
             node_id=peer,
             is_connected=is_connected,
@@ -141,6 +142,7 @@ class Replication:
             caught_up_age=now - progress.caught_up_at if math.isfinite(progress.caught_up_at) else None,
             checkpoint=progress.checkpoint,
             waits_for=() if progress.is_voter else self._vouching.awaited(peer, self.progress),
+            message_version=spoken,
         )
 
     # --- replies -------------------------------------------------------------------------------------

@@ -84,3 +84,5 @@ def _voters(view: QuorumView) -> Iterator[Metric]:
     yield gauges("raft_voter_contact_seconds", "Time since a voter answered; known to the leader.", "voter", contacts)
     silences = [(v.node_id, v.silent_ms / 1000) for v in voters if v.silent_ms is not None]
     yield gauges("raft_voter_silent_seconds", "Time since anything came from a voter.", "voter", silences)
+    spoken = [(v.node_id, v.message_version) for v in voters if v.message_version is not None]
+    yield gauges("raft_voter_message_version", "Version of the messages to a voter and from it.", "voter", spoken)

@@ -12,8 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from quorate.controller.protocol import CreateTopicsRequest, ElectLeadersRequest
 from quorate.controller.protocol.topics import CreatableTopic
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
 from quorate.scripts.cluster.local import LocalCluster
 from quorate.scripts.cluster.ports import LOOPBACK
+from quorate.scripts.drills.controller_drills import VERSION_SETTING
 from tests.integration.running_cluster import running_cluster
 from tests.waiting import eventually
 
@@ -193,3 +195,19 @@ async def what_the_quorum_does_is_counted(c: LocalCluster, ports: dict[int, int]
         return seen["raft_current_leader"] not in (-1, active) and all(seen[name] > follower[name] for name in counted)
 
     await eventually(has_failed_over, "another controller is active, and that is counted")
+    await version_of_messages_is_that_of_the_connection(c, ports[other], active)
+
+
+async def version_of_messages_is_that_of_the_connection(c: LocalCluster, port: int, killed: int) -> None:
+    """As another controller shows it of one that was killed, and comes back as if of the release before."""
+    name = "raft_voter_message_version"
+    spoken = await scrape(port)
+    assert [one for key, one in spoken.values.items() if key[0] == f"quorate_{name}"] == [NEWEST_VERSION]
+    c.controllers[killed].change({VERSION_SETTING: str(OLDEST_VERSION)})
+    await c.controllers[killed].start()
+
+    async def is_back() -> bool:
+        return (f"quorate_{name}", str(killed)) in (await scrape(port)).values
+
+    await eventually(is_back, "the controller that was killed is connected again")
+    assert (await scrape(port))[name, str(killed)] == OLDEST_VERSION
