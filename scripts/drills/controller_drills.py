@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
+import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import aiohttp
+
 from quorate.controller.client.connection import NoAnswer, NotSent
 from quorate.metadata_log.errors import ApiError, ErrorCode
-from quorate.quorum.versions import OLDEST_VERSION
+from quorate.quorum.versions import NEWEST_VERSION, OLDEST_VERSION
 from quorate.scripts.cluster.formatting import wipe
+from quorate.scripts.cluster.making import logs_directory
 from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.drill import KILL, PAUSE, STOP, VOTES_AGAIN, Drill, healthy_again, outage
 from quorate.scripts.drills.environment import DEADLINE_S, DrillBroken, DrillEnvironment
@@ -27,6 +33,22 @@ _PAUSE_S: Final = 2.0
 #: Twice the election timeout.
 _NOBODY_S: Final = 2.0
 _STEADY_WRITES: Final = 100
+_RELEASE: Final = re.compile(r'^quorate_build_info\{(?:python="[^"]*",)?version="([^"]*)"', re.MULTILINE)
+_VERSION: Final = re.compile(r'^quorate_raft_voter_message_version\{voter="(\d+)"\} (\d+)', re.MULTILINE)
+_TELLS_VERSIONS: Final = "# TYPE quorate_raft_voter_message_version "
+#: In the log of a controller that closed a connection for a message's form (``quorum.messages.wire``).
+_REFUSED_MESSAGE: Final = b" closed: message type "
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """A process's account of itself, by its metrics."""
+
+    release: str
+    #: Of the messages between a controller and others, by their ids.
+    versions: Mapping[int, int]
+    #: False of brokers, and of controllers of a release that had no such metric.
+    tells_versions: bool
 
 
 async def steady(environment: DrillEnvironment) -> None:
@@ -90,35 +112,100 @@ async def rolling_restart(environment: DrillEnvironment) -> None:
     await environment.settle(last)
 
 
-async def rolling_upgrade(environment: DrillEnvironment) -> None:
-    """Controllers of the release before, replaced one by one; then one of them goes back, and comes again.
+def _older_python() -> Path | None:
+    """The interpreter of the release before; None: there is none.
 
-    Without a release before they are of this one, and say to each other no more than it could.
+    Raises:
+        DrillBroken: nothing that is named so can be run.
     """
     named = os.environ.get(OLDER_VARIABLE)
-    older = None if named is None else Path(named)
-    nodes = [node for _, node in sorted(environment.controllers.items())]
-    last = time.monotonic()
-    for node in nodes if older is not None else ():
-        last = await _replace(environment, node, {VERSION_SETTING: None}, older)
-    for node in (*nodes, nodes[0]):
-        last = await _replace(environment, node, {VERSION_SETTING: None}, None)
-        if node is nodes[-1]:
-            kept = {} if older is not None else {VERSION_SETTING: str(OLDEST_VERSION)}
-            last = await _replace(environment, nodes[0], kept, older)
+    if named is None:
+        return None
+    found = shutil.which(named)
+    if found is None:
+        raise DrillBroken(f"{OLDER_VARIABLE} names {named!r}, which cannot be run")
+    return Path(found)
+
+
+def _begin_older(environment: DrillEnvironment) -> None:
+    """Let all processes be of the release before. Without one they are of this one, and controllers say to each other
+    no more than it could.
+    """
+    older = _older_python()
+    settings = {VERSION_SETTING: str(OLDEST_VERSION) if older is None else None}
+    for process in environment.local.cluster.processes:
+        process.change(settings, older)
+
+
+async def rolling_upgrade(environment: DrillEnvironment) -> None:
+    """Processes of the release before are replaced one by one: the controllers, of which one goes back and comes
+    again, then the brokers, which are of this release all along where no other is there.
+    """
+    older = _older_python()
+    controllers, brokers = _in_order(environment.controllers), _in_order(environment.brokers)
+    before = {(await _look(environment, node)).release for node in (*controllers, *brokers)}
+    environment.noted["release_before"] = ", ".join(sorted(before))
+    back = None if older is not None else str(OLDEST_VERSION)
+    steps: list[tuple[LocalNode, str | None, Path | None]] = [(node, None, None) for node in controllers]
+    steps += [(controllers[0], back, older), (controllers[0], None, None)]
+    steps += [(node, None, None) for node in brokers] if older is not None else []
+    last, spoken, logged = time.monotonic(), set[int](), _logs(environment)
+    for node, version_max, python in steps:
+        last = await _replace(environment, node, version_max, python)
+        spoken |= set((await _look(environment, node)).versions.values())
+    environment.noted["message_versions"] = ", ".join(map(str, sorted(spoken)))
+    at_end = [(await _look(environment, node)).versions.values() for node in controllers]
+    environment.measure("older_messages", sum(one < NEWEST_VERSION for versions in at_end for one in versions))
     await environment.settle(last)
+    refused = [log.count(_REFUSED_MESSAGE, len(logged[node])) for node, log in _logs(environment).items()]
+    environment.measure("refused_messages", sum(refused))
+
+
+def _logs(environment: DrillEnvironment) -> dict[int, bytes]:
+    """The logs of the controllers so far, by their ids."""
+    directory = logs_directory(environment.local.cluster.directory)
+    return {node.id: (directory / f"{node.name}.log").read_bytes() for node in environment.controllers.values()}
+
+
+def _in_order(nodes: Mapping[int, LocalNode]) -> list[LocalNode]:
+    return [node for _, node in sorted(nodes.items())]
 
 
 async def _replace(
-    environment: DrillEnvironment, node: LocalNode, settings: Mapping[str, str | None], python: Path | None
+    environment: DrillEnvironment, node: LocalNode, version_max: str | None, python: Path | None
 ) -> float:
-    """Stop a controller, and start it by another release; the moment of its start."""
+    """Stop a process, and start it by another release; the moment of its start, once all is well."""
     await environment.stop(node)
-    environment.process(node.id).change(settings, python)
+    environment.local.process(node).change({VERSION_SETTING: version_max}, python)
     at = await environment.restart(node)
-    await environment.until_voting()
+    await environment.until_steady()
     await environment.load.more()
     return at
+
+
+async def _look(environment: DrillEnvironment, node: LocalNode) -> _Account:
+    """Note the account that a process gives of itself, once it is connected to all other controllers if it is one."""
+    others = len(environment.controllers) - 1 if node.kind == "controller" else 0
+
+    async def look() -> _Account | None:
+        url = f"{node.url}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url, ssl=environment.ssl) as answer:
+            account = _account(await answer.text())
+        return account if len(account.versions) == others or not account.tells_versions else None
+
+    account = await environment.cluster.until(look, f"{node.name} is connected to all others", DEADLINE_S)
+    spoken = ", ".join(f"to {id_} of version {version}" for id_, version in account.versions.items())
+    environment.event("seen", f"{node.name} is of release {account.release}{spoken and f': messages {spoken}'}")
+    return account
+
+
+def _account(metrics: str) -> _Account:
+    release = _RELEASE.search(metrics)
+    return _Account(
+        release="unknown" if release is None else release[1],
+        versions={int(voter): int(version) for voter, version in _VERSION.findall(metrics)},
+        tells_versions=_TELLS_VERSIONS in metrics,
+    )
 
 
 async def follower_wipe(environment: DrillEnvironment) -> None:
@@ -224,11 +311,22 @@ DRILLS: Final = (
     ),
     Drill(
         "rolling-upgrade",
-        "controllers of the release before are replaced one by one, and one goes back: writes go on, nothing is lost",
-        (outage(1_500), healthy_again(20_000)),
+        "processes of the release before are replaced one by one, and one goes back: writes go on, nothing is lost",
+        (
+            outage(1_500),
+            healthy_again(20_000),
+            Expectation(
+                name="older_messages", meaning="controllers that talk to others as before at the end", at_most=0
+            ),
+            Expectation(
+                name="refused_messages", meaning="messages that a controller did not know in their version", at_most=0
+            ),
+        ),
         rolling_upgrade,
         "rigs",
-        controller_settings={"QUORUM__MESSAGE_VERSION_MAX": str(OLDEST_VERSION)},
+        # A broker that comes back waits for the end of the session that it had.
+        controller_settings={"BROKERS__SESSION_TIMEOUT_MS": "3000"},
+        arrange=_begin_older,
     ),
     Drill(
         "rolling-restart",

@@ -40,6 +40,10 @@ def never() -> str:
     return ""
 
 
+def as_it_is(environment: DrillEnvironment) -> None:
+    """Nothing is other than in any cluster."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drill:
     """One drill.
@@ -55,6 +59,7 @@ class Drill:
         files: that lie there at the start, by name.
         is_faulty: its controllers' disk, clock and links can be made to fail (``machine_faults``).
         source: of a twin; None: a fresh cluster.
+        arrange: called before a process is started; what it changes of them is so from their start on.
         limits_elsewhere: by name of the expectation, where processes run with settings that are not the drill's.
         obstacle: why it is not possible on this machine; empty: it is.
     """
@@ -72,6 +77,7 @@ class Drill:
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     is_faulty: bool = False
     source: Path | None = None
+    arrange: Callable[[DrillEnvironment], None] = as_it_is
     limits_elsewhere: Mapping[str, float] = field(default_factory=dict)
     obstacle: Callable[[], str] = never
 

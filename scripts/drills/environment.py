@@ -145,6 +145,12 @@ class DrillEnvironment:
         """Until every controller is active or a standby: none unreachable, none without its vote."""
         await self.cluster.wait_for_controllers(DEADLINE_S)
 
+    async def until_steady(self) -> None:
+        """Until all controllers vote, all brokers are active, and no partition is offline."""
+        await self.until_voting()
+        await self.cluster.wait_for_brokers(DEADLINE_S)
+        await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
+
     async def votes_again(self, node: int, started: float) -> None:
         """Wait until a controller that was started votes with the others, and measure how long that took."""
         await self.until_voting()
@@ -174,14 +180,14 @@ class DrillEnvironment:
     async def written_to(self) -> AsyncIterator[None]:
         """Let everything run, require that it is steady, and write while the block lasts."""
         await self.control.begin()
-        await self._steady()
+        await self.until_steady()
         self.event("seen", "steady: all controllers vote, all brokers are active")
         async with self.load.running(self.cluster.client):
             yield
 
     async def settle(self, since: float) -> None:
         """Wait until all is well again, then measure what every drill must: nothing lost, everybody the same."""
-        await self._steady()
+        await self.until_steady()
         healthy = self.event("seen", "healthy again: all vote, all brokers active")
         await self.load.more(1)
         await self.load.end()
@@ -232,11 +238,6 @@ class DrillEnvironment:
 
     async def _until(self, look: Callable[[], Awaitable[bool | None]], what: str) -> bool:
         return await self.cluster.until(look, what, DEADLINE_S)
-
-    async def _steady(self) -> None:
-        await self.cluster.wait_for_controllers(DEADLINE_S)
-        await self.cluster.wait_for_brokers(DEADLINE_S)
-        await self.until(lambda s: s.partitions.offline == 0, "no partition is offline")
 
 
 def _names(nodes: Iterable[LocalNode]) -> str:

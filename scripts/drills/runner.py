@@ -96,6 +96,7 @@ async def _run(
     drill: Drill, environment: DrillEnvironment, stricter: Mapping[str, float], *, is_guest: bool
 ) -> DrillOutcome:
     async def work() -> None:
+        drill.arrange(environment)
         async with environment.written_to():
             await drill.run(environment)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.wheels import WAIT_S, built_wheel
+
 ROOT = Path(__file__).parents[3]
-WAIT_S = 120
 #: Says where what it imports comes from; then what only developers run must not be there.
 _WHERE = """
 import importlib.util, sys
@@ -22,25 +23,9 @@ assert importlib.util.find_spec("quorate.scripts.simulation") is None
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with what the wheel holds. Built of what is there already: no test needs a network."""
+    """A directory with what the wheel holds."""
     directory = tmp_path_factory.mktemp("wheel")
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "uv",
-        "build",
-        "--quiet",
-        "--wheel",
-        "--offline",
-        "--out-dir",
-        str(directory),
-    ]
-    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, check=False, timeout=WAIT_S)
-    if done.returncode and "offline" in done.stderr:
-        pytest.skip("what wheels are built with is not in uv's cache")
-    assert done.returncode == 0, done.stderr
-    (wheel,) = directory.glob("*.whl")
+    wheel = built_wheel(ROOT, directory)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(directory / "site")
     return directory / "site"

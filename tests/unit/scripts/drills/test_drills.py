@@ -11,6 +11,7 @@ import pytest
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.cluster.members import LocalNode
 from quorate.scripts.drills.commands import InvalidCommand, filled, parse_command
+from quorate.scripts.drills.controller_drills import OLDER_VARIABLE
 from quorate.scripts.drills.drill import ALWAYS, outage
 from quorate.scripts.drills.load import longest_wait_ms, unwritten_ms
 from quorate.scripts.drills.machine_faults import MachineFaults
@@ -143,6 +144,18 @@ async def test_drill_that_this_machine_does_not_allow_is_skipped_before_anything
     outcome = await run_drill(impossible, {}, keep=lambda directory: None)
 
     assert (outcome.verdict, outcome.reason) == ("skipped", "a read-only mount is not possible here: no")
+    assert outcome.events == ()
+
+
+async def test_interpreter_of_the_release_before_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OLDER_VARIABLE, str(tmp_path / "python"))
+
+    outcome = await run_drill(DRILLS["rolling-upgrade"], {}, keep=lambda directory: None)
+
+    assert outcome.verdict == "broken"
+    assert outcome.reason == f"QUORATE_OLDER_PYTHON names '{tmp_path / 'python'}', which cannot be run"
     assert outcome.events == ()
 
 
