@@ -67,10 +67,7 @@ def remedies_of(quorum: QuorumReply, voter: VoterReply | None) -> Iterator[Expla
         return
     id_ = voter.node_id
     if quorum.active_id is None:
-        needed = f"{majority_of(quorum.voters)} of {len(quorum.voters)}"
-        yield _remedy("START_CONTROLLER", f"start controllers until a majority runs, {needed}", None)
-        what = "only if their directories are lost: found the quorum anew from what is left"
-        yield _remedy("RECOVER_QUORUM", what, None, "quorate recover survey")
+        yield from ways_to_an_active(quorum)
     elif voter.role == "unreachable":
         yield _remedy("START_CONTROLLER", f"start controller {id_}: it goes on where it was", id_)
         what = "only if its directory is lost: make one without a vote, with which it catches up and votes again"
@@ -83,6 +80,20 @@ def remedies_of(quorum: QuorumReply, voter: VoterReply | None) -> Iterator[Expla
         yield _remedy("WAIT", f"controller {id_} recovers what it lost, and votes once it has", id_)
     elif is_behind(voter):
         yield _remedy("WAIT", f"controller {id_} catches up; if it does not, its disk or network is too slow", id_)
+
+
+def left_without_active() -> ExplainedSymptom:
+    """What is wrong with everything while nobody decides."""
+    what = "no active controller is known: this is the state as it was left, and nobody elects leaders"
+    return _symptom("NO_ACTIVE_CONTROLLER", what)
+
+
+def ways_to_an_active(quorum: QuorumReply) -> Iterator[ExplainedRemedy]:
+    """Yield what to do where nobody decides."""
+    needed = f"{majority_of(quorum.voters)} of {len(quorum.voters)}"
+    yield _remedy("START_CONTROLLER", f"start controllers until a majority runs, {needed}", None)
+    what = "only if their directories are lost: found the quorum anew from what is left"
+    yield _remedy("RECOVER_QUORUM", what, None, "quorate recover survey")
 
 
 def _symptom(code: SymptomCode, message: str) -> ExplainedSymptom:

@@ -52,5 +52,13 @@ def reasons_against(quorum: QuorumReply, stopping: Collection[int], margin: Quor
     return [_reason("QUORUM_LOST", f"nothing could be changed any more: {needed}", -margin.may_fail_then)]
 
 
+def reasons_without_active(quorum: QuorumReply) -> list[CanStopReason]:
+    """Why no broker may be stopped while nobody decides: what it leads would have no leader. None of an old state."""
+    if quorum.is_past or quorum.active_id is not None:
+        return []
+    message = "no active controller is known: nobody would elect other leaders for what these lead"
+    return [_reason("QUORUM_NOT_KNOWN", message, len(quorum.voters))]
+
+
 def _reason(code: StopReasonCode, message: str, count: int) -> CanStopReason:
     return CanStopReason(code=code, message=message, count=count, topics=[])

@@ -49,7 +49,10 @@ async def can_be_stopped(call: Call, parameters: CanStopParameters, body: Nothin
         reasons = quorum_margin.reasons_against(quorum, controllers, margin)
     else:
         work = partial(_of_brokers, image, node.config, brokers, parameters)
-        reasons = await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
+        reasons = [
+            *quorum_margin.reasons_without_active(observe_quorum(node)),
+            *await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work),
+        ]
     return CanStopReply(
         state_offset=image.provenance.end_offset,
         state_time_ms=image.provenance.log_time_ms,
@@ -110,7 +113,14 @@ async def explained(call: Call, parameters: ExplainParameters, body: Nothing) ->
         return _of_controller(image, observe_quorum(node), parameters.controller)
     subject = AskedPartitions(parameters.topic, parameters.partition, parameters.broker)
     work = partial(_of_partitions, image, node.config, subject, parameters.limit, await _moments(node, image, subject))
-    return await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
+    found = await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
+    quorum = observe_quorum(node)
+    if quorum.is_past or quorum.active_id is not None:
+        return found
+    symptoms = [explain_controller.left_without_active(), *found.symptoms]
+    return found.model_copy(
+        update={"symptoms": symptoms, "remedies": [*explain_controller.ways_to_an_active(quorum), *found.remedies]}
+    )
 
 
 def _of_controller(image: MetadataImage, quorum: QuorumReply, node_id: int) -> ExplainReply:

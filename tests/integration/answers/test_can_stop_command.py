@@ -103,6 +103,24 @@ async def test_running_controllers_answer_and_waiting_ends_when_the_reason_does(
         assert (done.code, done.out[:25]) == (exit_codes.DONE, "broker 12 may be stopped:")
 
 
+async def test_no_broker_may_be_stopped_and_no_partition_is_well_while_no_controller_is_active() -> None:
+    async with terminal({11: "a", 12: "b"}) as user:
+        assert (await user.run("topics", "create", "kept", "--replica-assignment", "11:12")).code == exit_codes.DONE
+        assert (await user.run("can-stop", "broker", "11")).code == exit_codes.DONE
+        assert (await user.run("explain", "topic", "kept")).code == exit_codes.DONE
+        await user.stage.elect(None)
+
+        url = user.stage.urls[1]
+        said = await end_of(await start(url, "can-stop", "broker", "11", "--json"))
+        reply = json.loads(said.out)
+        assert (said.code, reply["may_stop"]) == (exit_codes.REFUSED, False)
+        assert [reason["code"] for reason in reply["reasons"]] == ["QUORUM_NOT_KNOWN"]
+        explained = await end_of(await start(url, "explain", "topic", "kept"))
+        assert explained.code != exit_codes.DONE
+        assert "no active controller is known" in explained.out
+        assert "start controllers until a majority runs, 2 of 3" in explained.out
+
+
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
 async def test_wrong_question_is_refused_with_the_rule(bad: Bad) -> None:
     async with stage() as s:

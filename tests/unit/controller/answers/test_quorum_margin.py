@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorate.controller.answers.quorum_margin import quorum_without, reasons_against
+from quorate.controller.answers.quorum_margin import quorum_without, reasons_against, reasons_without_active
 from quorate.controller.api.resources import QuorumReply, VoterReply, VoterRole
 from quorate.metadata_log.errors import ApiError
 
@@ -59,6 +59,20 @@ def test_margin_of_the_quorum_says_whether_controllers_may_be_stopped(
     assert [reason.code for reason in reasons_against(seen, stopping, margin)] == codes
     assert (margin.may_fail_now, margin.may_fail_then) == may_fail
     assert margin.moves_leadership == (seen.active_id in stopping)
+
+
+@pytest.mark.parametrize(
+    ("roles", "is_past", "codes"),
+    [
+        (("active", "standby", "standby"), False, []),
+        (("standby", "unknown", "unknown"), False, ["QUORUM_NOT_KNOWN"]),
+        (("standby", "unknown", "unknown"), True, []),
+    ],
+)
+def test_no_broker_may_be_stopped_while_nobody_decides(
+    roles: tuple[VoterRole, ...], is_past: bool, codes: list[str]
+) -> None:
+    assert [reason.code for reason in reasons_without_active(quorum(*roles, is_past=is_past))] == codes
 
 
 @pytest.mark.parametrize(
