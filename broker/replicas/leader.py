@@ -166,11 +166,13 @@ class LeaderCore:
         answered, group = session.answered, session.group
         if message.position == UNSAID or answered.time_ms == UNSAID:
             return
+        limit_ms = now_ms - self.book.lag_max_ms
+        # To the book one that fell silent is level no more: it may have looked at everything meanwhile.
+        was_level = group.is_level and group.caught_up_ms >= limit_ms
         caught_up_ms = answered.time_ms - self._log.behind_ms(answered.end - message.position)
         group.caught_up_ms = max(group.caught_up_ms, caught_up_ms)
-        was_level = group.is_level
         # One that woke up after a long time is level with what it was answered before.
-        is_recent = answered.time_ms >= now_ms - self.book.lag_max_ms
+        is_recent = answered.time_ms >= limit_ms
         group.is_level = message.position >= answered.end and is_recent
         if group.is_level and not was_level:
             self.book.look_again()

@@ -80,6 +80,21 @@ def test_answer_echo_of_long_ago_makes_nobody_level() -> None:
     assert leader.wanted(10 + LAG_MAX_MS + 21) == [1, 2]
 
 
+def test_answer_level_follower_that_fell_silent_until_it_left_enters_with_its_next_word() -> None:
+    """It was level when it was heard last, and is: what is new is that it was heard in time."""
+    leader = Leader(isr=[1, 2, 3])
+    message = first(7, 2)
+    message = next_one(message, leader.says(message, 0))
+    message = next_one(message, leader.says(message, 10))
+    answer = leader.says(message, 500)
+    assert leader.wanted(LAG_MAX_MS + 11) == [1], "it had all at 10, and nobody knows yet that it does at 500"
+    leader.core.update(replayed(leader.image, change(0, 0, isr=[1])), {1}, LAG_MAX_MS + 12)
+    assert leader.wanted(LAG_MAX_MS + 13) == []
+
+    leader.says(next_one(message, answer), LAG_MAX_MS + 200)
+    assert leader.wanted(LAG_MAX_MS + 201) == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("change_of", "error"),
     [
