@@ -121,9 +121,10 @@ def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, p
         states, held = old.states[old_slot, source], old.held[old_slot, source]
         is_level = states == LEVEL
         held[is_level] = positions[old.links[source[is_level]]]
-        # What "everything" is depends on the moment: whether it is in the ISR now says it anew.
-        new.held[slot, to] = np.where(held == HOLDS_ALL, new.held[slot, to], held)
-        new.states[slot, to] = np.where(is_same_leader[is_same], states, np.int8(NEW))
+        # What "everything" is depends on the leader: of another one, whether it is in the ISR now says it anew.
+        goes_on = is_same_leader[is_same]
+        new.held[slot, to] = np.where((held == HOLDS_ALL) & ~goes_on, new.held[slot, to], held)
+        new.states[slot, to] = np.where(goes_on, states, np.int8(NEW))
     return dropped
 
 

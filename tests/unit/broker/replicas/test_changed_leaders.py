@@ -33,15 +33,15 @@ def look_at_all(old: Page | None, new: Page) -> None:
     """What ``changed_leaders`` says of pages of which all may differ."""
 
 
-def moved(draw: random.Random, image: MetadataImage, *, isr_too: bool) -> MetadataImage:
-    """Some partitions have another leader, or none; with ``isr_too`` others another ISR."""
+def moved(draw: random.Random, image: MetadataImage) -> MetadataImage:
+    """Some partitions have another leader, or none, and others another ISR."""
     changes: list[PartitionChangeRecord | PartitionRecord] = []
     for number in draw.sample(NUMBERS, draw.randrange(1, 9)):
         row = image.partitions.row(uuid(0), number)
         assert row is not None
         replicas = image.partitions.partition(row).replicas
         isr = draw.sample(replicas, draw.randrange(1, len(replicas) + 1))
-        if isr_too and draw.random() < 0.5:
+        if draw.random() < 0.5:
             leader = image.partitions.partition(row).leader
             changes.append(change(0, number, isr=sorted({leader, *isr} - {-1}) or isr))
         else:
@@ -98,7 +98,7 @@ def test_followed_rows_are_those_of_a_look_at_whole_pages(seed: int, monkeypatch
             one.copy(Pace(100), elapsed, columns)
             busy = {number for number, known in one._pages.items() if known.is_copying or known.has_unsaid}
             assert set(one._busy) == busy, "what every turn looks at has all that there is to do"
-        image = moved(draw, image, isr_too=False)
+        image = moved(draw, image)
     pages.update(replayed(image, RemoveTopicRecord(topic_id=uuid(0))), [1], LEADERS, columns, 0, is_recast=False)
     assert not pages._busy
 
@@ -166,7 +166,7 @@ def test_led_rows_are_those_of_a_look_at_whole_pages(
         assert asked[0] == asked[1], (seed, step)
         assert book.next_due_after(now_ms) == whole.next_due_after(now_ms)
         now_ms += later
-        image = moved(draw, image, isr_too=True)
+        image = moved(draw, image)
 
 
 def test_changed_leaders_are_those_led_by_another_or_under_another_epoch() -> None:
