@@ -83,7 +83,7 @@ def remedies_of(quorum: QuorumReply, voter: VoterReply | None) -> Iterator[Expla
 
 
 def left_without_active() -> ExplainedSymptom:
-    """What is wrong with everything while nobody decides."""
+    """The symptom that everything has while nobody decides."""
     what = "no active controller is known: this is the state as it was left, and nobody elects leaders"
     return _symptom("NO_ACTIVE_CONTROLLER", what)
 

@@ -53,7 +53,10 @@ def reasons_against(quorum: QuorumReply, stopping: Collection[int], margin: Quor
 
 
 def reasons_without_active(quorum: QuorumReply) -> list[CanStopReason]:
-    """Why no broker may be stopped while nobody decides: what it leads would have no leader. None of an old state."""
+    """The reason against stopping any broker while nobody decides: what it leads would stay without a leader.
+
+    There is none in an old state, of which no log says how the quorum was.
+    """
     if quorum.is_past or quorum.active_id is not None:
         return []
     message = "no active controller is known: nobody would elect other leaders for what these lead"
