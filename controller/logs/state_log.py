@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
+from quorate.controller.background.shared import MASS_RECORDS
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.partition_changes import partition_changes
 from quorate.controller.logs.state_changes import NAMED_MAX, state_changes
@@ -30,8 +31,6 @@ _TOLD_WITHIN_SECONDS: Final = 1.0
 _MASS_TOLD_WITHIN_SECONDS: Final = 10.0
 #: ... and so long those need for it that follow.
 _REST_AFTER_MASS_SECONDS: Final = 2.0
-#: Records between two looks from which on it is one.
-MASS_RECORDS: Final = 4_096
 #: Share of a core that comparing may take: a million partitions that all changed take some tenths of a second.
 _SHARE: Final = 0.02
 #: Events that wait to be named with what they did: beyond them the oldest are not named.

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from quorate.controller.background.shared import MASS_RECORDS
 from quorate.controller.decisions.origin import Origin
 from quorate.controller.engine.interfaces import DecidedWrite
 from quorate.controller.logs.partition_changes import partition_changes
 from quorate.controller.logs.state_changes import BROKERS_MAX, StateChange, state_changes
-from quorate.controller.logs.state_log import MASS_RECORDS, StateLog
+from quorate.controller.logs.state_log import StateLog
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.records.records import (
     AccessControlEntryRecord,
