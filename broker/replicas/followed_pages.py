@@ -7,7 +7,6 @@ the leader has; any other one holds what it had before, as long as this process 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -39,6 +38,7 @@ from quorate.broker.replicas.followed_rows import (
     Positions,
     carry_on,
     keep_what_was_led,
+    row_counts,
     say,
     unsay,
 )
@@ -112,8 +112,8 @@ class FollowedPages:
         self._pages: dict[int, PageFollowed] = {}
         #: Those of them that copy or have something to say: of a large image few, and all that every turn looks at.
         self._busy: dict[int, PageFollowed] = {}
-        #: Of all pages, by link.
-        self._row_counts: Counter[int] = Counter()
+        #: int64[links that any row has had]: rows of all pages.
+        self._row_counts: NDArray[np.int64] = np.zeros(0, np.int64)
 
     @property
     def copying_count(self) -> int:
@@ -122,7 +122,7 @@ class FollowedPages:
 
     def row_counts(self, links: int) -> list[int]:
         """Rows followed over each of so many links."""
-        return [self._row_counts[link] for link in range(links)]
+        return [*self._row_counts[:links].tolist(), *[0] * (links - len(self._row_counts))]
 
     # --- what happened -------------------------------------------------------------------------------
 
@@ -163,16 +163,14 @@ class FollowedPages:
         if moved:  # in the order of pages, as their turns go by it
             fresh = dict(sorted((*fresh.items(), *self._with_moved(before, moved, leaders, columns, own_end))))
         gone = [number for number in range(len(pages), len(old_pages)) if number in self._pages]
+        forgotten = [known for number in (*gone, *fresh) if (known := self._pages.pop(number, None)) is not None]
         for number in (*gone, *fresh):
-            known = self._pages.pop(number, None)
             self._busy.pop(number, None)
-            if known is not None:
-                self._row_counts.subtract(known.row_counts())
         for number, followed in fresh.items():
             if len(followed.rows):
                 self._pages[number] = followed
-                self._row_counts.update(followed.row_counts())
                 self._look(number, followed)
+        self._count(forgotten, fresh.values())
         return FollowedChanges(bool(fresh or gone), frozenset(self._dropped_links))
 
     def say_again(self, brokers: Collection[int] | None, link: int | None, columns: LinkColumns) -> None:
@@ -260,6 +258,15 @@ class FollowedPages:
                 self._look(number, followed)
 
     # --- pages ---------------------------------------------------------------------------------------
+
+    def _count(self, forgotten: Iterable[PageFollowed], known: Iterable[PageFollowed]) -> None:
+        """Keep count of the rows of each link."""
+        without, with_ = row_counts(forgotten), row_counts(known)
+        counts = np.zeros(max(len(self._row_counts), len(without), len(with_)), np.int64)
+        counts[: len(self._row_counts)] = self._row_counts
+        counts[: len(without)] -= without
+        counts[: len(with_)] += with_
+        self._row_counts = counts
 
     def _look(self, number: int, followed: PageFollowed) -> None:
         """Note whether there is anything to do in a page, after every change of its states."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,11 +57,6 @@ class PageFollowed:
         self.has_unsaid = new > 0 or bool((self.states == ARRIVED).any())
         return self.is_copying or self.has_unsaid
 
-    def row_counts(self) -> Counter[int]:
-        """Rows over each link."""
-        counts = np.bincount(self.links[self.links != NO_LINK]).tolist()
-        return Counter(dict(enumerate(counts)))
-
     def with_others(self, replaced: Ints, new: PageFollowed) -> PageFollowed:
         """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those."""
         is_kept, rows, order = with_replaced(new.page, self.rows, replaced, new.rows)
@@ -99,6 +93,12 @@ class PageFollowed:
         """int32[n]: who is in a slot."""
         brokers: Brokers = self.page.slots[slot, self.rows]
         return brokers
+
+
+def row_counts(parts: Iterable[PageFollowed]) -> NDArray[np.int64]:
+    """int64[m]: the rows of some pages over each link, up to the last that has any."""
+    links = np.concatenate([np.empty(0, np.int32), *(part.links for part in parts)])
+    return np.bincount(links[links != NO_LINK])
 
 
 def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions) -> set[int]:

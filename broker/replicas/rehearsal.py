@@ -20,6 +20,7 @@ from quorate.broker.replicas.follower import FollowerCore, Link
 from quorate.broker.replicas.isr_requests import IsrRequests
 from quorate.broker.replicas.leader import LeaderCore
 from quorate.broker.replicas.manager import ReplicaManager, ReplicaReport, Station
+from quorate.broker.replicas.mass_change import MassChange
 from quorate.broker.replicas.messages import (
     FollowAnswer,
     FollowMessage,
@@ -78,6 +79,7 @@ class RehearsalReplicas(ReplicaManager):
         self._follower = FollowerCore(
             pace, timing.interval_ms, timing.retry_max_ms, self._new_session, machine.now_ms()
         )
+        self._mass_change = MassChange(timing.lag_max_ms)
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
@@ -104,6 +106,8 @@ class RehearsalReplicas(ReplicaManager):
         )
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
+        records = image.provenance.end_offset - self._image.provenance.end_offset
+        self._mass_change.came(records, self._machine.now_ms())
         self._take(image)
         self._changed.set()
 
@@ -152,6 +156,12 @@ class RehearsalReplicas(ReplicaManager):
                 self._requests.send_due(tasks, self._played)
                 waits_ms = (self._follower.next_due_ms(now_ms) - now_ms, book.next_due_after(attended_ms) - attended_ms)
                 await self._wait(max(_WAIT_MIN_MS, min(*waits_ms, self._timing.interval_ms)))
+                await self._let_mass_changes_pass()
+
+    async def _let_mass_changes_pass(self) -> None:
+        begun_ms = self._machine.now_ms()
+        while wait_ms := self._mass_change.wait_ms(begun_ms, self._machine.now_ms()):
+            await self._machine.sleep_ms(wait_ms)
 
     def _take(self, image: MetadataImage) -> None:
         self._image, self._played = image, self._begun.played()

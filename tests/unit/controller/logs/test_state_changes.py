@@ -258,29 +258,48 @@ def test_what_moves_is_told_when_it_rests_or_after_a_second() -> None:
     assert looks(watched, state, 21.0) == ["leaders.moved", "isr.shrunk"]
 
 
-def test_mass_change_is_told_when_it_is_over_or_after_ten_seconds() -> None:
+def so_many_after(image: MetadataImage, before: MetadataImage, records: int) -> MetadataImage:
+    """The image, so many records after another one."""
+    end = before.provenance.last_contained_offset + records
+    return image._replace(provenance=image.provenance._replace(last_contained_offset=end))
+
+
+def test_mass_change_is_told_when_it_is_over_and_its_partitions_after_a_minute() -> None:
     watched = Watched(cluster())
     state = log_of(watched)
 
     def moved(leader: int, records: int) -> MetadataImage:
-        image = changed(watched.stable, leader=leader, isr=(leader,))
-        end = watched.stable.provenance.last_contained_offset + records
-        return image._replace(provenance=image.provenance._replace(last_contained_offset=end))
+        return so_many_after(changed(watched.stable, leader=leader, isr=(leader,)), watched.stable, records)
 
-    for step in range(100):
+    for step in range(600):
         watched.stable = moved(1 + step % 3, MASS_RECORDS)
         assert looks(watched, state, 10.0 + step / 10) == [], step
     watched.stable = moved(2, MASS_RECORDS)
-    assert looks(watched, state, 20.1) != [], "it lasts for more than ten seconds"
+    assert looks(watched, state, 70.1) != [], "it lasts for more than a minute"
     watched.stable = moved(3, MASS_RECORDS)
-    assert looks(watched, state, 30.0) == []
+    assert looks(watched, state, 80.0) == []
     watched.stable = moved(1, MASS_RECORDS - 1)
-    assert looks(watched, state, 31.9) == []
-    assert looks(watched, state, 32.0) != [], "it is over"
+    assert looks(watched, state, 81.9) == []
+    assert looks(watched, state, 82.0) != [], "it is over"
     watched.stable = moved(2, MASS_RECORDS)
-    assert looks(watched, state, 100.0) == []
+    assert looks(watched, state, 150.0) == []
     watched.is_active = False
-    assert looks(watched, state, 100.1) != [], "another one would tell it no more"
+    assert looks(watched, state, 150.1) != [], "another one would tell it no more"
+
+
+def test_broker_that_is_fenced_in_a_mass_change_is_told_after_ten_seconds() -> None:
+    watched = Watched(cluster())
+    state = log_of(watched)
+    fenced = after(watched.stable, BrokerRegistrationChangeRecord(3, 13, fenced=1))
+    watched.stable = so_many_after(fenced, watched.stable, MASS_RECORDS)
+    assert looks(watched, state, 10.0) == []
+    for step in range(1, 100):
+        watched.stable = so_many_after(changed(watched.stable, leader=1 + step % 2), watched.stable, MASS_RECORDS)
+        assert looks(watched, state, 10.0 + step / 10) == [], step
+    watched.stable = so_many_after(changed(watched.stable, leader=1), watched.stable, MASS_RECORDS)
+    assert looks(watched, state, 20.0) == ["broker.fenced"]
+    watched.stable = so_many_after(changed(watched.stable, leader=2), watched.stable, 1)
+    assert looks(watched, state, 22.0, 22.1) == ["leaders.moved"], "and nothing twice"
 
 
 def test_standby_says_nothing_and_whoever_becomes_active_not_what_was_before() -> None:

@@ -1,0 +1,36 @@
+"""Mass changes of the metadata come before what followers and leaders have to say of them to each other.
+
+While one arrives, the image of a leader is not that of its follower: what is said is refused, or overtaken, and said
+again. Replaying it is what everybody waits for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Records of one update from which on more of them are expected.
+MASS_RECORDS: Final = 4_096
+#: How long they are expected after the last of them: between two answers of a controller nobody knows of any.
+EXPECTED_MS: Final = 250.0
+#: So long nothing is said at most, and no longer than an eighth of what followers may be silent for.
+SILENCE_MS_MAX: Final = 2_000.0
+_SILENCE_SHARE: Final = 1 / 8
+
+
+class MassChange:
+    """Whether a mass change arrives. No clock: times are monotonic milliseconds."""
+
+    def __init__(self, lag_max_ms: float) -> None:
+        """``lag_max_ms``: how long a follower may go without being heard."""
+        self._silence_ms_max = min(SILENCE_MS_MAX, lag_max_ms * _SILENCE_SHARE)
+        self._expected_until_ms = -float("inf")
+
+    def came(self, records: int, now_ms: float) -> None:
+        """Note an update of so many records."""
+        if records >= MASS_RECORDS:
+            self._expected_until_ms = now_ms + EXPECTED_MS
+
+    def wait_ms(self, silent_since_ms: float, now_ms: float) -> float:
+        """The time to wait before saying anything, or looking again whether to; 0: now."""
+        until_ms = min(self._expected_until_ms, silent_since_ms + self._silence_ms_max)
+        return max(0.0, until_ms - now_ms)
