@@ -117,3 +117,5 @@ class WhatIfReply(HttpModel):
     before: StatusReply
     after: StatusReply
     """`elections` are those of the events."""
+    quorum_reasons: list[CanStopReason] = Field(default_factory=list)
+    """Why none of it can happen now: nobody decides. Both statuses are those with an active controller."""

@@ -91,6 +91,7 @@ async def what_if(call: Call, parameters: PastViewParameters, body: WhatIfReques
         state_time_ms=image.provenance.log_time_ms,
         before=before,
         after=after.model_copy(update={"elections": elections_of(rehearsal.elected)}),
+        quorum_reasons=quorum_margin.reasons_without_active(observe_quorum(node)),
     )
 
 

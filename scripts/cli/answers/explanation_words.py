@@ -95,7 +95,7 @@ def _controller_lines(found: ExplainedController) -> Iterator[str]:
         left = f"{counted(len(margin.left), 'voter')} of {margin.voters} would be left"
         spare = f"{margin.may_fail_then} more can fail before writes stop"
         yield f"    without it {left}, {margin.majority} are needed: {spare}"
-    if margin.moves_leadership:
+    if margin.moves_leadership and len(margin.left) >= margin.majority:
         yield "    it is active: another one would be elected"
 
 

@@ -44,6 +44,8 @@ def what_if(
 
 def _lines(reply: WhatIfReply) -> Iterator[str]:
     before, after = reply.before, reply.after
+    for against in reply.quorum_reasons:
+        yield f"Not now: {against.message}. With an active controller:"
     rows = [("", "BEFORE", "AFTER"), *_numbers(before, after), *_brokers(before, after)]
     yield from columns(rows)
     yield from doubtful_elections(after.elections)

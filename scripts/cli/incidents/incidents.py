@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from quorate.scripts.cli.logs.history_options import Places
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.output import reader_may_leave
+from quorate.scripts.terminal.programs.documents import as_document, note_answer, note_files
 from quorate.snapshots.incidents.telling.story import incidents
 
 
@@ -50,6 +50,7 @@ def show_incidents(
         findings, told, options.limit, "--limit shows more", "There was no partition: there is nothing to tell."
     )
     if as_json:
-        lines = [json.dumps(document(findings, told), ensure_ascii=False)]
+        (note_files if path else note_answer)(past.end_offset)
+        lines = [as_document(document(findings, told))]
     with reader_may_leave():
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -233,7 +233,14 @@ class _Recovered(BaseModel):
     voters: list[_RecoveredVoter]
 
 
+class _AsOf(BaseModel):
+    offset: int | None
+    time: str | None
+
+
 class _Incidents(BaseModel):
+    schema_version: Literal[1]
+    as_of: _AsOf | None
     clusters: list[HistorySpan]
     incidents: list[_fields(Incident, severity=str)]  # type: ignore[valid-type]
     broker_incarnations: list[Incarnation]

@@ -108,6 +108,7 @@ async def test_no_broker_may_be_stopped_and_no_partition_is_well_while_no_contro
         assert (await user.run("topics", "create", "kept", "--replica-assignment", "11:12")).code == exit_codes.DONE
         assert (await user.run("can-stop", "broker", "11")).code == exit_codes.DONE
         assert (await user.run("explain", "topic", "kept")).code == exit_codes.DONE
+        assert "Not now" not in (await user.run("what-if", "stop", "broker", "11")).out
         await user.stage.elect(None)
 
         url = user.stage.urls[1]
@@ -119,6 +120,8 @@ async def test_no_broker_may_be_stopped_and_no_partition_is_well_while_no_contro
         assert explained.code != exit_codes.DONE
         assert "no active controller is known" in explained.out
         assert "start controllers until a majority runs, 2 of 3" in explained.out
+        rehearsed = await end_of(await start(url, "what-if", "stop", "broker", "11"))
+        assert rehearsed.out.startswith("Not now: no active controller is known")
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)

@@ -156,6 +156,9 @@ async def test_controller_is_explained_with_what_its_loss_would_mean() -> None:
         assert (needed.code, found["symptoms"]) == (exit_codes.DONE, [])
         assert [one["code"] for one in found["controller"]["if_lost"]] == ["QUORUM_LOST"]
         assert found["controller"]["quorum"]["may_fail_then"] == -1
+        active = await user.run("explain", "controller", "1")
+        assert "without it: nothing could be changed any more" in active.out
+        assert "another one would be elected" not in active.out, "nobody could be"
 
 
 async def test_stalled_reassignment_names_whom_it_waits_for_and_its_command_cancels_it(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from quorate.metadata_log.records import records as r
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.programs.documents import SCHEMA_VERSION
 from tests.pipeline_logs import BEHEADED_LOG, KAFKA, LogWriter
 
 LOG = KAFKA / "static" / "m3" / "log"
@@ -105,6 +106,8 @@ def test_incidents_are_those_of_the_log_and_of_the_time_that_is_asked_for() -> N
     assert lines[1] == "  20 incidents: 5 critical, 12 major, 3 minor; 2 open."
     assert "  Partitions without a leader: 782 times, 6.4 h together, 0 of them still." in lines
     found = json.loads(run("incidents", "--json", "--since", "17000", "--slow-minutes", "0.2")[0])
+    assert found["schema_version"] == SCHEMA_VERSION
+    assert found["as_of"] == {"offset": 18_994, "time": None}, "the log's end; of files the same at any time"
     assert [(one["kind"], one["from_offset"]) for one in found["incidents"]] == [
         ("mass_change", 16396), ("controller_failover", 17539), ("mass_change", 17550), ("broker_crash", 17578),
         ("controlled_shutdown", 17580), ("under_min_isr", 18247),

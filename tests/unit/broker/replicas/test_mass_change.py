@@ -1,0 +1,133 @@
+"""While a mass change of the metadata arrives nobody says anything, and not for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+import pytest
+
+from quorate.broker.controllers.controller_rpc import ControllerRpc
+from quorate.broker.environment import BrokerMachine
+from quorate.broker.lifecycle.identity import Endpoint
+from quorate.broker.publisher import Manifest
+from quorate.broker.replicas.manager import Station
+from quorate.broker.replicas.mass_change import EXPECTED_MS, MASS_RECORDS, SILENCE_MS_MAX, MassChange
+from quorate.broker.replicas.peers import PeerAddresses, PeerUnreachable
+from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
+from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import EMPTY_IMAGE
+from tests.unit.controller.small_cluster import SmallCluster
+from tests.waiting import eventually
+
+LAG_MAX_MS = 30_000.0
+
+
+def test_small_changes_are_waited_for_by_nobody() -> None:
+    change = MassChange(LAG_MAX_MS)
+    assert change.wait_ms(0.0, 0.0) == 0.0
+    for now in range(100):
+        change.came(MASS_RECORDS - 1, float(now))
+        assert change.wait_ms(float(now), float(now)) == 0.0
+
+
+def test_mass_change_is_over_when_nothing_has_come_for_a_moment() -> None:
+    change = MassChange(LAG_MAX_MS)
+    change.came(MASS_RECORDS, 1_000.0)
+    assert change.wait_ms(1_000.0, 1_000.0) == EXPECTED_MS
+    change.came(MASS_RECORDS, 1_100.0)
+    change.came(1, 1_200.0)
+    assert change.wait_ms(1_000.0, 1_200.0) == EXPECTED_MS - 100.0
+    assert change.wait_ms(1_000.0, 1_100.0 + EXPECTED_MS) == 0.0
+
+
+@pytest.mark.parametrize(("lag_max_ms", "silence_ms"), [(LAG_MAX_MS, SILENCE_MS_MAX), (800.0, 100.0)])
+def test_mass_change_that_lasts_is_interrupted(lag_max_ms: float, silence_ms: float) -> None:
+    change = MassChange(lag_max_ms)
+    for now in range(0, int(silence_ms), 10):
+        change.came(MASS_RECORDS, float(now))
+        assert 0.0 < change.wait_ms(0.0, float(now)) <= silence_ms - now
+    change.came(MASS_RECORDS, silence_ms)
+    assert change.wait_ms(0.0, silence_ms) == 0.0
+    assert change.wait_ms(silence_ms, silence_ms) > 0.0, "and the next silence begins"
+
+
+class Following:
+    """Broker 2 is played and follows broker 1, whose process nobody reaches. Time moves when the test moves it."""
+
+    def __init__(self) -> None:
+        self.cluster = SmallCluster()
+        self.cluster.create("t", [1, 2])
+        self.now_ms = 0.0
+        self.messages = 0
+        #: What was waited for in silence, one after the other.
+        self.silences: list[float] = []
+        self.may_go_on = asyncio.Event()
+        machine = BrokerMachine(lambda: self.now_ms, lambda: self.now_ms, self.sleep_ms, lambda: 0.5, lambda: bytes(16))
+        timing = ExchangeTiming(lag_max_ms=LAG_MAX_MS, interval_ms=500.0, retry_max_ms=2_000.0)
+        addresses = PeerAddresses({1: "127.0.0.1:1"})
+        self.replicas = RehearsalReplicas(StandInLog(0, 0), Pace(), timing, self, addresses, machine)
+        self.replicas.begin(
+            Station(
+                rpc=cast("ControllerRpc", None),
+                cluster_id=lambda: "a-cluster",
+                serves_at=lambda: Endpoint("127.0.0.1", 2),
+                played=lambda: frozenset({2}),
+                epochs=lambda: {2: self.cluster.epoch(2)},
+                now_ms=lambda: self.now_ms,
+                ready_to_unfence=lambda _: None,
+                hold_unfencing=lambda _: None,
+                directories_changed=lambda _: None,
+                cordon=lambda _broker, _directories: None,
+                session_valid_until_ms=lambda _: 0.0,
+            )
+        )
+
+    async def exchange(self, address: str, message: bytes) -> bytes:
+        self.messages += 1
+        raise PeerUnreachable("nobody is there")
+
+    async def sleep_ms(self, wait_ms: float) -> None:
+        self.silences.append(wait_ms)
+        await self.may_go_on.wait()
+        self.now_ms += wait_ms
+
+    def has_spoken(self, messages: int) -> Callable[[], Awaitable[bool]]:
+        async def look() -> bool:
+            return self.messages >= messages
+
+        return look
+
+    async def is_silent(self) -> bool:
+        return bool(self.silences)
+
+    def show(self, records: int) -> None:
+        """An image that is so many records behind the one before."""
+        image = self.cluster.image
+        end = self.replicas._image.provenance.end_offset + records
+        image = image._replace(provenance=image.provenance._replace(last_contained_offset=end - 1))
+        manifest = Manifest(image.provenance, 1, 1, 0.0, False)
+        self.replicas.on_metadata_update(MetadataDelta(EMPTY_IMAGE, image), image, manifest)
+
+
+async def test_replicas_say_nothing_while_a_mass_change_arrives() -> None:
+    following = Following()
+    following.show(10)
+    running = asyncio.create_task(following.replicas.run())
+    try:
+        await eventually(following.has_spoken(1), "the first message")
+        following.show(MASS_RECORDS)
+        await eventually(following.is_silent, "a silence")
+        following.now_ms += 100.0  # it would have tried again
+        for _ in range(20):
+            following.replicas.wake()
+            await asyncio.sleep(0)
+        assert following.messages == 1
+        following.may_go_on.set()
+        await eventually(following.has_spoken(2), "another message")
+        assert following.silences[0] == EXPECTED_MS
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
