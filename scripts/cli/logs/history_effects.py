@@ -133,6 +133,11 @@ def _size(topic: str, change: str, partitions: Sequence[Entry]) -> str:
 _Rule = tuple[str, Callable[[dict[str, Any], dict[str, Any]], bool]]
 _LEADERSHIP: Final[tuple[_Rule, ...]] = (
     ("{} offline", lambda old, new: new.get("leader") == -1),
+    (
+        # Whoever left the ISR last: its election takes the set of these away (KIP-966).
+        "{} led by the last known leader again, uncleanly",
+        lambda old, new: new.get("leader_recovery_state") == 1 and new.get("leader") in old.get("last_known_elr", ()),
+    ),
     ("{} elected uncleanly", lambda old, new: new.get("leader_recovery_state") == 1),
     ("{} led again", lambda old, new: old.get("leader") == -1 and "leader" in new),
     ("{} changed leader", lambda old, new: "leader" in new),

@@ -84,6 +84,16 @@ def test_event_of_a_broker_is_read_from_its_registration(old: dict[str, Any], ne
         ({}, {"leader": 2, "leader_epoch": 1}, "a-0 changed leader (1 -> 2)"),
         ({"leader": -1}, {"leader_epoch": 1}, "a-0 led again (by 1)"),
         ({"leader": -1}, {"leader_recovery_state": 1}, "a-0 elected uncleanly"),
+        (
+            {"leader": -1, "last_known_elr": [2]},
+            {"leader": 2, "leader_recovery_state": 1, "last_known_elr": []},
+            "a-0 led by the last known leader again, uncleanly; a-0 changed their eligible leaders",
+        ),
+        (
+            {"leader": -1, "last_known_elr": [2]},
+            {"leader": 3, "leader_recovery_state": 1, "last_known_elr": []},
+            "a-0 elected uncleanly; a-0 changed their eligible leaders",
+        ),
         ({}, {"leader": -1, "isr": []}, "a-0 offline; a-0 lost in-sync replicas (now none)"),
         ({}, {"leader_epoch": 1}, "a-0 elected the same leader again"),
         ({"isr": [1]}, {}, "a-0 gained in-sync replicas (now 1,2,3)"),
