@@ -163,14 +163,17 @@ class FollowedPages:
         if moved:  # in the order of pages, as their turns go by it
             fresh = dict(sorted((*fresh.items(), *self._with_moved(before, moved, leaders, columns, own_end))))
         gone = [number for number in range(len(pages), len(old_pages)) if number in self._pages]
-        forgotten = [known for number in (*gone, *fresh) if (known := self._pages.pop(number, None)) is not None]
+        forgotten = []
         for number in (*gone, *fresh):
             self._busy.pop(number, None)
+            if number in self._pages:
+                forgotten.append(self._pages.pop(number))
         for number, followed in fresh.items():
             if len(followed.rows):
                 self._pages[number] = followed
                 self._look(number, followed)
-        self._count(forgotten, fresh.values())
+        if forgotten or fresh:
+            self._count(forgotten, fresh.values())
         return FollowedChanges(bool(fresh or gone), frozenset(self._dropped_links))
 
     def say_again(self, brokers: Collection[int] | None, link: int | None, columns: LinkColumns) -> None:

@@ -30,9 +30,9 @@ _LOOK_SECONDS: Final = 0.1
 _TOLD_WITHIN_SECONDS: Final = 1.0
 #: The same while a mass change goes on, which somebody waits for: to compare takes a share of a core that it needs.
 _MASS_TOLD_WITHIN_SECONDS: Final = 10.0
-#: To compare a million partitions in its midst takes a tenth of what two million more take to be replayed everywhere.
+#: ... of partitions, which are nearly all that there is to compare.
 _MASS_OF_PARTITIONS_TOLD_WITHIN_SECONDS: Final = 60.0
-#: ... and so long those need for it that follow.
+#: So long after its last record those need for it who follow.
 _REST_AFTER_MASS_SECONDS: Final = 2.0
 #: Share of a core that comparing may take: a million partitions that all changed take some tenths of a second.
 _SHARE: Final = 0.02
@@ -168,8 +168,9 @@ class StateLog:
                 lines.told = stable
             return
         moves, is_last = stable is not before, not is_active or self._is_closing.is_set()
-        for lines in self._kinds:
-            if moves:
+        if moves:  # noted for all of them before any is told, which may fail
+            for lines in self._kinds:
                 lines.come(stable.provenance.end_offset - before.provenance.end_offset, now)
+        for lines in self._kinds:
             if lines.is_due(now, moves=moves, is_last=is_last):
                 lines.tell(stable, now)

@@ -48,7 +48,7 @@ from quorate.scripts.cli.labels import FoundLabels
 from quorate.scripts.cli.moves.drain import Decommissioned
 from quorate.scripts.cli.moves.running import MoveReport
 from quorate.scripts.cli.plans.apply import AppliedSteps
-from quorate.scripts.cli.shell.own_forms import OWN_FORMS, own_schema
+from quorate.scripts.cli.shell.own_forms import OWN_FORMS, Wrapping, own_schema
 from quorate.scripts.cli.snapshot.backup import BackedUp
 from quorate.scripts.cli.snapshot.listing import ListedCheckpoints
 from quorate.scripts.cli.snapshot.save import Saved
@@ -147,10 +147,10 @@ _HEAD: Final[Mapping[str, Any]] = {
 def schema_of(command: str) -> dict[str, Any]:
     """The schema of what a command writes."""
     begin = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"quorate {command} --json"}
-    if command in OWN_FORMS:
-        form = OWN_FORMS[command]
-        return begin | own_schema(form) | {"$comment": f"{form.wrapping}; {_VERSION_SAID}{SCHEMA_VERSION}"} | begin
-    made = ANSWERS[command].model_json_schema(mode="serialization")
+    form = OWN_FORMS.get(command)
+    made = ANSWERS[command].model_json_schema(mode="serialization") if form is None else own_schema(form)
+    if form is not None and form.wrapping is not Wrapping.ANSWER:
+        return begin | made | {"$comment": f"{form.wrapping}; {_VERSION_SAID}{SCHEMA_VERSION}"} | begin
     return {
         **begin,
         "type": "object",

@@ -35,6 +35,8 @@ class Wrapping(StrEnum):
     """The way in which documents stand on standard output."""
 
     DOCUMENT = "one document"
+    #: With the head that answers have.
+    ANSWER = "one answer"
     LIST = "one list of them"
     LINES = "a document a line"
 
@@ -233,14 +235,7 @@ class _Recovered(BaseModel):
     voters: list[_RecoveredVoter]
 
 
-class _AsOf(BaseModel):
-    offset: int | None
-    time: str | None
-
-
 class _Incidents(BaseModel):
-    schema_version: Literal[1]
-    as_of: _AsOf | None
     clusters: list[HistorySpan]
     incidents: list[_fields(Incident, severity=str)]  # type: ignore[valid-type]
     broker_incarnations: list[Incarnation]
@@ -285,7 +280,7 @@ OWN_FORMS: Final[Mapping[str, OwnForm]] = {
     "history": OwnForm(Wrapping.LINES, _HistoryLine),
     "image diff": OwnForm(Wrapping.DOCUMENT, _ImageDifference),
     "image show": OwnForm(Wrapping.DOCUMENT, StateDocument),
-    "incidents": OwnForm(Wrapping.DOCUMENT, _Incidents),
+    "incidents": OwnForm(Wrapping.ANSWER, _Incidents),
     "log dump": OwnForm(Wrapping.LINES, _DumpedRecord),
     "login": OwnForm(Wrapping.DOCUMENT, _LoggedIn),
     "node list": OwnForm(Wrapping.LIST, LentNode),
