@@ -44,6 +44,7 @@ from quorate.controller.reads.digests import StateDigests
 from quorate.controller.reads.partition_counts import CountedImages
 from quorate.controller.reads.partition_search import PartitionSearch
 from quorate.controller.reads.past import PastImages
+from quorate.controller.reads.quiet_stretches import QuietStretches
 from quorate.controller.reads.replica_additions import LogAdditions
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.log.segment_log import MetadataLog
@@ -145,7 +146,8 @@ def assemble(
     controller.events.observe = environment.counters.events.note
     cluster = ServedCluster(runtime, storage, founded, controller, faults, environment.counters, leaders)
     checkpoints = _checkpoint_writer(parts, storage, runtime, controller, environment)
-    node = _node(parts, founded, storage, composed, cluster, checkpoints, environment)
+    quiet = QuietStretches()
+    node = _node(parts, founded, storage, composed, cluster, checkpoints, environment, quiet)
     client = environment.connect(list(parts.urls.values()))
     registration = own_registration(parts.config.node_id, machine.new_id(), list(parts.listeners))
     registrar = Registrar(controller, registration, client)
@@ -155,6 +157,7 @@ def assemble(
         node.feed.moved()
         node.access.moved()
         node.digests.note(controller.stable)
+        quiet.note(controller.stable)
         checkpoints.moved()
         registrar.moved()
 
@@ -197,6 +200,7 @@ def _node(
     cluster: ServedCluster,
     checkpoints: CheckpointWriter,
     environment: Environment[Q],
+    quiet: QuietStretches,
 ) -> Node:
     controller, background, clock = composed.controller, environment.background, environment.machine.scheduler
     # What this controller has applied, not what is known to be committed: a follower is never ahead of the one it asks.
@@ -219,7 +223,7 @@ def _node(
         digests=StateDigests(source, background.digests, background.digest_pace),
         limits=parts.api,
         config=parts.config,
-        absences=LogAbsences(history),
+        absences=LogAbsences(history, quiet),
         additions=LogAdditions(history),
         access=parts.access.over(lambda: controller.stable),
         tls=parts.tls,

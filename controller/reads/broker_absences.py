@@ -1,4 +1,7 @@
-"""Since when brokers are absent: the committed log of a controller is gone through once, and then carried on."""
+"""Since when brokers are absent: the committed log of a controller is gone through once, and then carried on.
+
+What the controller has passed through itself is read only where something became of a broker.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Final, Protocol
 
 from quorate.controller.feed.feed import FeedSource
 from quorate.controller.reads.absences import Absences
+from quorate.controller.reads.quiet_stretches import QuietStretches
 from quorate.controller.reads.read_turns import run_in_turn
 
 #: Read in one turn of the loop, and then decoded on a thread.
@@ -30,8 +34,10 @@ class BrokerAbsences(Protocol):
 class LogAbsences:
     """``BrokerAbsences`` of a log that grows. Owned by the loop thread."""
 
-    def __init__(self, log: FeedSource) -> None:
+    def __init__(self, log: FeedSource, quiet: QuietStretches | None = None) -> None:
+        """``quiet``: who makes it notes all states in it."""
         self._log = log
+        self._quiet = quiet or QuietStretches()
         self._known = Absences()
         #: Everything before it is in ``_known``, from where the log began then.
         self._position = 0
@@ -72,5 +78,7 @@ class LogAbsences:
 
         ``known`` stays as it is: whoever asks may be given up while a thread goes through them.
         """
+        if (loud := self._quiet.behind(position)) > position:
+            return known, min(loud, end_offset)
         chunk, more = self._log.read_from(position, _CHUNK_BYTES), known.copy()
         return more, await run_in_turn(partial(more.take_batches, chunk.data, end_offset), turn)

@@ -96,13 +96,21 @@ async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[Contro
 
 
 async def _ask(client: ControllerClient, url: str, ends_at: float) -> ControllerProbe:
-    return await ask(client, url, max(1.0, (ends_at - asyncio.get_running_loop().time()) * 1000))
+    """Its status; and why it is so, of one whose word may count: all of them at it take the machine from each other."""
+    clock = asyncio.get_running_loop().time
+    probe = await ask(client, url, max(1.0, (ends_at - clock()) * 1000))
+    if probe.reply is None or not (probe.reply.quorum.is_active or probe.reply.quorum.active_id is None):
+        return probe
+    if not any(reason.partitions for reason in probe.reply.reasons):
+        return probe
+    explained = await ask(client, url, max(1.0, (ends_at - clock()) * 1000), explain=True)
+    return probe if explained.reply is None else explained
 
 
-async def ask(client: ControllerClient, url: str, timeout_ms: float) -> ControllerProbe:
+async def ask(client: ControllerClient, url: str, timeout_ms: float, *, explain: bool = False) -> ControllerProbe:
     """Ask one controller for its status. That it does not answer is an answer."""
     try:
-        return ControllerProbe(url, await client.status_of(url, timeout_ms, explain=True), "")
+        return ControllerProbe(url, await client.status_of(url, timeout_ms, explain=explain), "")
     except (ApiError, NotSent, NoAnswer) as error:
         return ControllerProbe(url, None, str(error), is_refused=isinstance(error, ApiError) and is_no_access(error))
 

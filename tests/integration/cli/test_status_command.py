@@ -8,9 +8,16 @@ import signal
 import sys
 from typing import Any
 
+import pytest
+
+from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.client.client import ControllerClient
+from quorate.controller.http.handlers import common
+from quorate.controller.http.routing import Call
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.survey import SURVEY_SECONDS, ControllerSurvey, survey
+from quorate.snapshots.image.image import MetadataImage
+from tests.integration.commands import terminal
 from tests.integration.http_servers import closed_port, frozen_server
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import within
@@ -111,3 +118,36 @@ async def test_status_command_goes_on_watching_until_it_is_interrupted() -> None
         process.send_signal(signal.SIGINT)
         assert await process.wait() == exit_codes.INTERRUPTED
         assert set(verdicts) == {"healthy", "no-quorum"}
+
+
+async def test_one_controller_explains_what_is_wrong_not_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    explain = common._explanation_in_time
+
+    async def counted(call: Call, image: MetadataImage) -> ExplainReply | None:
+        asked.append(call.node.node_id)
+        return await explain(call, image)
+
+    monkeypatch.setattr(common, "_explanation_in_time", counted)
+    async with terminal({11: "a", 12: "b"}) as user:
+        s = user.stage
+        await user.run("topics", "create", "orders", "--replica-assignment", "11:12")
+        healthy = await ask(s.urls)
+        assert healthy.status is not None
+        assert (asked, healthy.status.explanation) == ([], None)
+        fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
+        assert (await s.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
+        assert await symptoms(s) == ["PARTITIONS_UNDER_REPLICATED"]
+        assert asked == [1], "the active one, whose word counts"
+        await s.elect(None)
+        assert await symptoms(s) == ["PARTITIONS_UNDER_REPLICATED"]
+        assert sorted(asked[1:]) == [1, 2, 3], "any of them may be the one that knows most"
+
+
+async def symptoms(s: Stage) -> list[str]:
+    """Codes of what the status explains, from three controllers."""
+    seen = await ask(s.urls)
+    assert seen.reachable_count == 3
+    assert seen.status is not None
+    assert seen.status.explanation is not None
+    return [one.code for one in seen.status.explanation.symptoms]

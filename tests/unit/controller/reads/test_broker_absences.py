@@ -11,6 +11,7 @@ import pytest
 from quorate.controller.feed.feed import FeedChunk, FeedSource
 from quorate.controller.reads import broker_absences
 from quorate.controller.reads.broker_absences import LogAbsences
+from quorate.controller.reads.quiet_stretches import QuietStretches
 from quorate.metadata_log.records.records import Record
 from tests.unit.controller.reads.test_absences import FENCED, REGISTERED, UNFENCED, log
 
@@ -44,8 +45,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_absences, "PATIENCE_S", 60.0)
 
 
-def of(source: Log) -> LogAbsences:
-    return LogAbsences(cast(FeedSource, source))
+def of(source: Log, quiet: QuietStretches | None = None) -> LogAbsences:
+    return LogAbsences(cast(FeedSource, source), quiet)
 
 
 async def test_log_is_read_once_for_its_end_and_for_states_of_a_while_ago() -> None:
