@@ -10,7 +10,7 @@ from quorate.controller.api.answers.timeline_models import LaneSpanReply, Timeli
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.partitions.view import min_insync_replicas
 from quorate.controller.reads.answer_turns import Check
-from quorate.controller.reads.past import PastStretch
+from quorate.controller.reads.past import PastStretch, StretchSize
 from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.image.image import EMPTY_IMAGE
@@ -20,10 +20,10 @@ from quorate.snapshots.incidents.telling.lanes import LaneSpan, lane_spans
 from quorate.snapshots.incidents.telling.timeline import TimelineEvent, timeline
 from quorate.snapshots.incidents.thresholds import Thresholds
 
-#: Of the log that one answer is made of: some seconds of a core where every record is about a partition.
-STRETCH_BYTES_MAX: Final = 4 * 1024 * 1024
-#: Of the partitions that are not well where it begins those that one answer looks at: half a second of a core.
-UNWELL_MAX: Final = 10_000
+#: Of the log that one answer is made of: less than a second of a core where every record is about a partition.
+STRETCH_MAX: Final = StretchSize(bytes_max=4 * 1024 * 1024, records_max=12_500)
+#: Of the partitions that are not well where it begins those that one answer looks at: a quarter of a second of a core.
+UNWELL_MAX: Final = 5_000
 
 
 class TimelineNode(NamedTuple):

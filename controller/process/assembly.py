@@ -207,6 +207,7 @@ def _node(
     log = (storage.log, lambda: controller.applied_offset, lambda: controller.is_active)
     source, history = LogFeedSource(*log), LogHistorySource(*log)
     audit, refusals, reads = environment.keep_account(controller)
+    digests = StateDigests(source, background.digests, background.digest_pace)
     return Node(
         cluster_id=founded.cluster_id,
         peers={node_id: Peer(node_id, url) for node_id, url in parts.urls.items()},
@@ -216,11 +217,11 @@ def _node(
         feed=MetadataFeed(source, parts.feed, lambda: clock.monotonic_ms() / 1000, history),
         checkpoints=storage.checkpoints,
         checkpoint_taking=checkpoints,
-        past=PastImages(history, storage.checkpoints, lambda: controller.stable),
+        past=PastImages(history, storage.checkpoints, lambda: (*digests.kept(), controller.stable)),
         counts=CountedImages(parts.config),
         search=PartitionSearch(parts.config),
         broker_reports=BrokerReports(clock.monotonic_ms),
-        digests=StateDigests(source, background.digests, background.digest_pace),
+        digests=digests,
         limits=parts.api,
         config=parts.config,
         absences=LogAbsences(history, quiet),

@@ -73,9 +73,14 @@ class StateDigests:
         """Let everybody go who waits."""
         self._bell.close()
 
+    def kept(self) -> list[MetadataImage]:
+        """The states that are kept as they were, ascending."""
+        images = (*self._anchors, *self._history.images())
+        return sorted(images, key=lambda image: image.provenance.end_offset)
+
     def kept_offsets(self) -> list[int]:
         """Offsets of the states that are kept as they were, ascending."""
-        return sorted({*self._history.offsets(), *(image.provenance.end_offset for image in self._anchors)})
+        return sorted({image.provenance.end_offset for image in self.kept()})
 
     async def at(self, offset: int | None, wait_ms: float) -> tuple[int, str]:
         """Offset and digest (64 hexadecimal digits) of the state at an offset, or of the newest.

@@ -9,7 +9,7 @@ import asyncio
 import time
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -63,6 +63,13 @@ class Checkpoints(Protocol):
         """
 
 
+class StretchSize(NamedTuple):
+    """The most of the log that one answer is made of, or up to a batch more."""
+
+    bytes_max: int
+    records_max: int
+
+
 class PastStretch(NamedTuple):
     """A part of the committed log, and the state that it follows on."""
 
@@ -91,11 +98,11 @@ class PastReads(Protocol):
     def leader_of(self, epoch: int) -> int | None:
         """The leader of an epoch; None where the log does not tell."""
 
-    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+    async def stretch_before(self, end_offset: int | None, size: StretchSize) -> PastStretch:
         """The last part of the log before an offset; None: of all of it.
 
-        Of the states from which the log goes on, it begins with the earliest that lies within so many bytes; where
-        none does, so many bytes before the end. Its last batches may begin behind the end.
+        Of the states from which the log goes on, it begins with the earliest that lies within the size; where
+        none does, so much before the end. Its last batches may begin behind the end.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE, the log does not reach to it.
@@ -115,11 +122,11 @@ class ReplayStep(NamedTuple):
 class PastImages:
     """Builds them off the loop, one at a time, and keeps the last few. Owned by the loop thread."""
 
-    def __init__(self, log: FeedSource, checkpoints: Checkpoints, newest: Callable[[], MetadataImage]) -> None:
-        """``newest``: gives the committed state as it is."""
+    def __init__(self, log: FeedSource, checkpoints: Checkpoints, held: Callable[[], Iterable[MetadataImage]]) -> None:
+        """``held``: gives committed states that are held in memory anyhow, the one that is now among them."""
         self._log = log
         self._checkpoints = checkpoints
-        self._newest = newest
+        self._held = held
         self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
         self._lock = asyncio.Lock()
         #: Of the thread, which goes on when nobody waits for it any more.
@@ -150,7 +157,7 @@ class PastImages:
         header = checked_header(memoryview(data), 0)
         return named_leader(header, data) if header.epoch == epoch else None
 
-    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+    async def stretch_before(self, end_offset: int | None, size: StretchSize) -> PastStretch:
         """The last part of the committed log before an offset, as ``PastReads`` has it.
 
         Raises:
@@ -162,7 +169,7 @@ class PastImages:
             what = f"this controller's committed log ends {Moment(offset=end).shortfall(held_end, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         begins = self._begins()
-        start = await self.at(Moment(offset=self._begin_before(end, bytes_max, begins)))
+        start = await self.at(Moment(offset=self._begin_before(end, size, begins)))
         while (position := start.provenance.end_offset) and log.epoch_at(position) is None:
             # Inside of a batch, where a transaction begins.
             start = await self.at(Moment(offset=log.read_from(position, 1).base_offset))
@@ -181,17 +188,21 @@ class PastImages:
         ends = [info.id.end_offset for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID]
         return [*([] if first else [0]), *sorted(end for end in ends if end >= first)]
 
-    def _begin_before(self, end: int, bytes_max: int, begins: Sequence[int]) -> int:
+    def _begin_before(self, end: int, size: StretchSize, begins: Sequence[int]) -> int:
         """The begin of the part of the log before an offset."""
         log, first = self._log, self._log.log_start_offset
         if not first < end:
             return end
         behind = log.bytes_from(end) if end < log.high_watermark else 0
-        lowest = bisect_left(range(first, end), -bytes_max - behind, key=lambda offset: -log.bytes_from(offset)) + first
-        lowest = min(lowest, end - 1)
+        most = -size.bytes_max - behind
+        lowest = bisect_left(range(first, end), most, key=lambda offset: -log.bytes_from(offset)) + first
+        lowest = min(max(lowest, end - size.records_max), end - 1)
         near = [begin for begin in begins if lowest <= begin < end]
+        # One in memory is as good only where not much is missed for it.
+        middle = lowest + (end - lowest) // 2
+        near += [held for image in self._held() if lowest <= (held := image.provenance.end_offset) <= middle]
         if near:
-            return near[0]
+            return min(near)
         # The log is replayed up to there from an earlier one.
         return min(max(log.read_from(lowest, 1).base_offset, min(begins, default=0)), end)
 
@@ -222,7 +233,7 @@ class PastImages:
     async def _base(self, moment: Moment) -> MetadataImage:
         """The newest state at the moment or before it from which the log goes on."""
         infos = [info for info in self._checkpoints.infos if info.id != BOOTSTRAP_ID and self._is_usable(info, moment)]
-        kept = [image for image in (*self._kept.values(), self._newest()) if self._goes_on_from(image, moment)]
+        kept = [image for image in (*self._kept.values(), *self._held()) if self._goes_on_from(image, moment)]
         nearest = max(kept, key=lambda image: image.provenance.end_offset, default=None)
         covered = -1 if nearest is None else nearest.provenance.end_offset
         damaged: list[CorruptCheckpoint] = []
@@ -244,6 +255,7 @@ class PastImages:
     def _goes_on_from(self, image: MetadataImage, moment: Moment) -> bool:
         covers = image.provenance
         is_before = moment.reaches(covers.end_offset, covers.epoch, covers.log_time_ms)
+        is_before = is_before and covers.end_offset >= self._log.log_start_offset
         # The state at an offset may end inside a batch.
         return is_before and (covers.end_offset == 0 or self._log.epoch_at(covers.end_offset) is not None)
 

@@ -40,3 +40,7 @@ class ImageHistory:
     def offsets(self) -> list[int]:
         """The offsets whose states are kept, oldest first."""
         return list(self._images)
+
+    def images(self) -> list[MetadataImage]:
+        """The states that are kept, oldest first."""
+        return list(self._images.values())

@@ -266,7 +266,7 @@ class Member:
             feed=MetadataFeed(source, feed_limits(), history=history),
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
-            past=PastImages(history, self.checkpoints, lambda: self.controller.stable),
+            past=PastImages(history, self.checkpoints, lambda: (*self.digests.kept(), self.controller.stable)),
             counts=CountedImages(self.role.config),
             search=PartitionSearch(self.role.config),
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),

@@ -8,7 +8,7 @@ from functools import partial
 from quorate.controller.answers import can_stop, explain_controller, quorum_margin
 from quorate.controller.answers.election_costs import elections_of
 from quorate.controller.answers.subjects import AskedPartitions, Moments, explain_subject
-from quorate.controller.answers.timeline import STRETCH_BYTES_MAX, TimelineNode, told_timeline
+from quorate.controller.answers.timeline import STRETCH_MAX, TimelineNode, told_timeline
 from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answers.answer_models import (
     CanStopParameters,
@@ -152,7 +152,7 @@ def _of_partitions(
 async def what_happened(call: Call, parameters: TimelineParameters, body: Nothing) -> TimelineReply:
     node, before = call.node, parameters.before
     with node.turns.place(call.rights.bounded_principal):
-        stretch = await node.past.stretch_before(before, STRETCH_BYTES_MAX)
+        stretch = await node.past.stretch_before(before, STRETCH_MAX)
         quorum = node.cluster.quorum()
         now_ms = None if quorum.is_past else int(node.cluster.wall_ms())
         about = TimelineNode(node.cluster_id, node.config, now_ms, quorum.is_past or quorum.leader_id is not None)

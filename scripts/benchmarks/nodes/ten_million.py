@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -26,6 +28,7 @@ from quorate.scripts.benchmarks.scrapes import ProcessScrape, longest_standstill
 from quorate.scripts.benchmarks.workspace import Workspace
 from quorate.scripts.cluster.local import LocalOptions
 from quorate.scripts.cluster.ports import LOOPBACK
+from quorate.scripts.terminal import exit_codes
 
 _PARTITIONS: Final = 10_000_000
 _VICTIM: Final = 12
@@ -50,6 +53,8 @@ _OPTIONS: Final = LocalOptions(
         "MAINTENANCE__UNCLEAN_ELECTION_INTERVAL_MS": "10000",
     }
 )
+#: In the order in which the web page asks.
+_PAGE: Final = ("/", "/v1/status", "/v1/answers/explain?limit=0", "/v1/answers/timeline")
 _MS: Final = 1000.0
 _MB: Final = 1_000_000
 _KINDS: Final = ("active controller", "standbys", "broker processes")
@@ -94,7 +99,9 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
     return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, and {len(_PLAYED)} broker processes that play one broker each; "
         f"{count:,} partitions created over HTTP, 100 a topic; then a heartbeat asks to fence one broker that nobody "
-        "plays, until all processes have applied the last change (asked every 50 ms); then status is asked for twice; "
+        "plays, until all processes have applied the last change (asked every 50 ms); then status is asked for twice, "
+        "commands ask, each a process of its own from its start to its end, and all is asked for that the web page "
+        "shows; "
         f"then {seconds:g} s at least in which all controllers write a checkpoint, leaders are balanced and unclean "
         "elections looked for every 10 s, digests compared, and every process is scraped every "
         f"{min(_SCRAPES_S, seconds):g} s; then all controllers are killed (kill -9) and started, until the reply to a "
@@ -122,7 +129,7 @@ class _Life:
         begun_at = await self._epoch()
         await self._create(requests)
         await self._lose_a_broker()
-        await self._status()
+        await self._asked()
         async with self._standstills("by itself", at_most_ms=10.0):
             await self._by_itself(seconds)
         self._samples.add("elections until the restart", "", await self._epoch() - begun_at, 0)
@@ -168,12 +175,37 @@ class _Life:
         self._samples.add("... applied everywhere", "s", at_all, 6.0)
         self._say(f"a broker lost: {replied:.2f} s to the reply, {at_all:.2f} s to everywhere")
 
-    async def _status(self) -> None:
-        async with self._standstills("while status is asked for"):
+    async def _asked(self) -> None:
+        """Ask as operators do when a broker is lost, while the processes are busy with what follows from it."""
+        async with self._standstills("while they are asked"):
             for which in ("status, the first", "status, the second"):
                 start = time.perf_counter()
                 await self._cluster.client.status_of(self._url, _TIMEOUT_MS)
-                self._samples.add(which, "ms", (time.perf_counter() - start) * _MS)
+                self._samples.add(which, "ms", (time.perf_counter() - start) * _MS, 1000)
+            for words in (("status",), ("explain",), ("explain", "broker", str(_VICTIM))):
+                self._samples.add(f"quorate {' '.join(words)}", "ms", await self._command(*words) * _MS, 1000)
+            start = time.perf_counter()
+            for path in _PAGE:
+                async with self._session.get(self._url + path) as answer:
+                    answer.raise_for_status()
+                    await answer.read()
+            self._samples.add("the page, and all that it asks for", "ms", (time.perf_counter() - start) * _MS, 2000)
+
+    async def _command(self, *words: str) -> float:
+        """Seconds from the start of the command line to its end."""
+        command = (sys.executable, "-P", "-m", "quorate.scripts.cli", *words, "--controllers", self._url)
+        start = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
+        try:
+            _, complaint = await process.communicate()
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        elapsed = time.perf_counter() - start
+        if process.returncode != exit_codes.REFUSED:  # a broker is lost: that is what they say
+            raise QuorateError(f"quorate {' '.join(words)} ended with {process.returncode}: {complaint.decode()}")
+        return elapsed
 
     async def _by_itself(self, seconds: float) -> None:
         """For so long at least, and until all controllers have written a checkpoint of what is there at the start."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from quorate.controller.reads.past import PastStretch
+from quorate.controller.reads.past import PastStretch, StretchSize
+from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
@@ -52,7 +55,7 @@ class FilePast:
             self._leaders[epoch] = leader_in_files(self._path, epoch)
         return self._leaders[epoch]
 
-    async def stretch_before(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+    async def stretch_before(self, end_offset: int | None, size: StretchSize) -> PastStretch:
         """The last part of the log before an offset, as ``PastReads`` has it.
 
         Raises:
@@ -63,7 +66,7 @@ class FilePast:
             what = f"the log ends {Moment(offset=end_offset).shortfall(held_end, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         async with self._lock:
-            return await asyncio.to_thread(partial(self._stretch, end_offset, bytes_max))
+            return await asyncio.to_thread(partial(self._stretch, end_offset, size))
 
     def _load(self, moment: Moment) -> MetadataImage:
         try:
@@ -71,12 +74,13 @@ class FilePast:
         except ImageNotAvailable as error:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
-    def _stretch(self, end_offset: int | None, bytes_max: int) -> PastStretch:
+    def _stretch(self, end_offset: int | None, size: StretchSize) -> PastStretch:
         try:
             stretches = stretches_of(self._path, below=end_offset)
-            found = _last_bytes(next(stretches), bytes_max)
+            found = _last_of(next(stretches), size)
             while not found.has_earlier and (earlier := next(stretches, None)) is not None:
-                more = _last_bytes(earlier, bytes_max - sum(map(len, found.pieces)))
+                taken = _size_of(found.pieces)
+                more = _last_of(earlier, StretchSize(*(most - part for most, part in zip(size, taken, strict=True))))
                 if more.has_earlier:
                     return found._replace(has_earlier=True)
                 found = PastStretch(more.start, (*more.pieces, *found.pieces), has_earlier=False)
@@ -85,13 +89,22 @@ class FilePast:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
 
-def _last_bytes(stretch: LogStretch, bytes_max: int) -> PastStretch:
+def _last_of(stretch: LogStretch, most: StretchSize) -> PastStretch:
     """The end of a stretch, one batch at least, and the state that it follows on."""
-    state, kept, size, is_cut = stretch.start, deque[bytes](), 0, False
+    state, kept, is_cut = stretch.start, deque[Buffer](), False
+    bytes_left, records_left = most
     for batch in stretch.batches:
         kept.append(batch)
-        size += len(batch)
-        while size > bytes_max and len(kept) > 1:
-            size -= len(kept[0])
-            state, is_cut = state.replay_batch(kept.popleft()), True
+        bytes_left -= len(batch)
+        records_left -= parse_header(batch).record_count
+        while min(bytes_left, records_left) < 0 and len(kept) > 1:
+            first = kept.popleft()
+            bytes_left += len(first)
+            records_left += parse_header(first).record_count
+            state, is_cut = state.replay_batch(first), True
     return PastStretch(state, kept, has_earlier=is_cut)
+
+
+def _size_of(batches: Iterable[Buffer]) -> StretchSize:
+    held = list(batches)
+    return StretchSize(sum(map(len, held)), sum(parse_header(batch).record_count for batch in held))

@@ -9,7 +9,7 @@ import pytest
 
 from quorate.controller.http.handlers import answers
 from quorate.controller.reads.answer_turns import ANSWERS_MAX
-from quorate.controller.reads.past import PastImages
+from quorate.controller.reads.past import PastImages, StretchSize
 from tests.guards.patching import patching
 from tests.integration.http_stage import Stage, stage
 
@@ -59,7 +59,7 @@ async def test_long_log_is_told_in_parts_that_meet_and_say_the_same() -> None:
         await lived(s)
         whole = await timeline(s)
         with patching() as patch:
-            patch.setattr(answers, "STRETCH_BYTES_MAX", 700)
+            patch.setattr(answers, "STRETCH_MAX", StretchSize(700, 1_000))
             parts = [await timeline(s)]
             while parts[0]["earlier"] is not None:
                 parts.insert(0, await timeline(s, before=parts[0]["earlier"]))
@@ -82,13 +82,30 @@ async def test_part_begins_with_the_earliest_checkpoint_that_lies_near() -> None
         log = s.members[1].log
         with patching() as patch:
             behind = log.bytes_below(s.quorum.committed) - log.bytes_below(taken["end_offset"])
-            patch.setattr(answers, "STRETCH_BYTES_MAX", behind + 1)
+            patch.setattr(answers, "STRETCH_MAX", StretchSize(behind + 1, 1_000))
             reply = await timeline(s)
         assert reply["begin_offset"] == taken["end_offset"], taken
         assert {tuple(event["brokers"]) for event in reply["events"]} == {(12,), (13,)}
         away = [(span["node"], span["from_offset"]) for span in reply["spans"] if span["lane"] == "broker"]
         assert away[0] == (12, reply["events"][0]["offset"])
         assert [node for node, _ in away] == [12, 13]
+
+
+async def test_part_begins_with_a_state_in_memory_where_little_is_missed_for_it() -> None:
+    async with stage(1) as s:
+        await lived(s)
+        past, states, end = s.members[1].node.past, s.members[1].digests.kept(), s.quorum.committed
+        assert isinstance(past, PastImages)
+        ends = [state.provenance.end_offset for state in states]
+        begun = {}
+        with patching() as patch:
+            patch.setattr(answers, "STRETCH_MAX", StretchSize(1_000_000, end - ends[0]))
+            for state in states[1:]:
+                past._held = lambda state=state: [state]  # type: ignore[misc]
+                begun[state.provenance.end_offset] = (await timeline(s))["begin_offset"]
+        middle = (ends[0] + end) / 2
+        assert begun == {held: held if held <= middle else ends[0] for held in ends[1:]}
+        assert len(set(begun.values())) > 2
 
 
 @pytest.mark.parametrize(

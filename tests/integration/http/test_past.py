@@ -173,6 +173,7 @@ async def test_checkpoint_damaged_since_the_start_is_passed_over() -> None:
             await create(s, name)
             covered.append((await s.ask(1, "POST", "/v1/checkpoints"))[1]["checkpoint"]["end_offset"])
         await create(s, "three")
+        past._held = lambda: (member.controller.stable,)
         past._checkpoints = damaged = DamagedCheckpoints(past._checkpoints, {covered[1]})
         assert await names(s, 1, str(covered[1])) == ["one", "two"]
         assert damaged.refused == [covered[1]]

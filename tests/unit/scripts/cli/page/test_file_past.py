@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.controller.reads.past import PastStretch
+from quorate.controller.reads.past import PastStretch, StretchSize
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.scripts.cli.page.file_past import FilePast
@@ -24,8 +24,8 @@ def past_of(path: Path) -> FilePast:
     return FilePast(path, load_image(path))
 
 
-def stretch(path: Path, end_offset: int | None, bytes_max: int) -> PastStretch:
-    return asyncio.run(past_of(path).stretch_before(end_offset, bytes_max))
+def stretch(path: Path, end_offset: int | None, bytes_max: int, records_max: int = WHOLE) -> PastStretch:
+    return asyncio.run(past_of(path).stretch_before(end_offset, StretchSize(bytes_max, records_max)))
 
 
 def offsets(found: PastStretch) -> tuple[int, int]:
@@ -62,6 +62,16 @@ def test_long_log_is_given_from_its_end_with_the_state_before(bytes_max: int) ->
     assert digest_image(found.start.stable) == digest_image(load_image(LOG, Moment(offset=begin)))
 
 
+@pytest.mark.parametrize("records_max", [1, 500, 9_000])
+def test_log_of_many_records_is_given_from_its_end_too(records_max: int) -> None:
+    found = stretch(LOG, None, WHOLE, records_max)
+    begin, end = offsets(found)
+    assert (end, found.has_earlier) == (18994, True)
+    begins = [parse_header(batch).base_offset for batch in stretch(LOG, None, WHOLE).batches()]
+    assert begin == next((first for first in begins if end - first <= records_max), begins[-1])
+    assert digest_image(found.start.stable) == digest_image(load_image(LOG, Moment(offset=begin)))
+
+
 def test_parts_meet_where_one_asks_for_what_was_before() -> None:
     later = stretch(LOG, None, 200_000)
     begin, _ = offsets(later)
@@ -75,7 +85,8 @@ def test_log_that_begins_later_is_given_from_there() -> None:
 
 @pytest.mark.parametrize(
     ("path", "ask"),
-    [(LOG, lambda past: past.at(Moment(offset=99_999))), (LOG, lambda past: past.stretch_before(99_999, 1)),
+    [(LOG, lambda past: past.at(Moment(offset=99_999))),
+     (LOG, lambda past: past.stretch_before(99_999, StretchSize(1, 1))),
      (BEHEADED_LOG, lambda past: past.at(Moment(offset=5)))],
 )  # fmt: skip
 def test_moment_out_of_reach_is_refused(path: Path, ask: object) -> None:
