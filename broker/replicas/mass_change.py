@@ -12,9 +12,9 @@ from typing import Final
 MASS_RECORDS: Final = 4_096
 #: How long they are expected after the last of them: between two answers of a controller nobody knows of any.
 EXPECTED_MS: Final = 250.0
-#: So long nothing is said at most, and no longer than an eighth of what followers may be silent for.
-SILENCE_MS_MAX: Final = 2_000.0
-_SILENCE_SHARE: Final = 1 / 8
+#: So long nothing is said at most, and no longer than a quarter of what followers may be silent for.
+SILENCE_MS_MAX: Final = 10_000.0
+_SILENCE_SHARE: Final = 1 / 4
 
 
 class MassChange:
