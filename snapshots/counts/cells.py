@@ -59,7 +59,7 @@ class Cells:
         spans = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
         if prod(spans) > _PACKED_MAX:
             columns = [np.concatenate([part[place].astype(np.int64) for part in parts]) for place in range(width)]
-            return Cells._merged(columns, np.ones(len(columns[0]), np.int64))
+            return Cells.merged(columns, np.ones(len(columns[0]), np.int64))
         found, counts = _occurrences(_packed(parts, lows, spans), prod(spans))
         keys: list[Numbers] = []
         for low, span in zip(reversed(lows), reversed(spans), strict=True):
@@ -76,10 +76,11 @@ class Cells:
         if len(given) == 1 and given[0][1] == 1:
             return given[0][0]
         columns = [np.concatenate([cells.keys[place] for cells, _ in given]) for place in range(width)]
-        return Cells._merged(columns, np.concatenate([cells.counts * times for cells, times in given]))
+        return Cells.merged(columns, np.concatenate([cells.counts * times for cells, times in given]))
 
     @staticmethod
-    def _merged(columns: Sequence[Numbers], counts: Numbers) -> Cells:
+    def merged(columns: Sequence[Numbers], counts: Numbers) -> Cells:
+        """Of combinations in any order, which may come more than once: int64[m] for each number, and their counts."""
         order = np.lexsort(tuple(reversed(columns)))
         columns = [column.take(order) for column in columns]
         is_first = np.ones(len(order), np.bool_)

@@ -6,7 +6,7 @@ own value may change, and a broker die, without a partition being looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -16,21 +16,6 @@ from numpy.typing import NDArray
 from quorate.metadata_log.records.config_texts import as_whole
 from quorate.snapshots.counts.cells import Cells, Numbers
 
-#: The columns of a table that are counted.
-COUNTED_COLUMNS: Final = (
-    "partition_ids",
-    "slots",
-    "directories",
-    "replica_counts",
-    "isr",
-    "adding",
-    "removing",
-    "leader_slots",
-    "leader_epochs",
-    "partition_epochs",
-    "recovery_states",
-)
-
 # A partition's shape: flags, then members of the ISR, replicas and the topic's own min ISR, with seven bits each.
 OFFLINE: Final = 1 << 0
 #: Without a leader, as it was created.
@@ -39,9 +24,9 @@ UNDER_REPLICATED: Final = 1 << 2
 NOT_PREFERRED: Final = 1 << 3
 REASSIGNING: Final = 1 << 4
 RECOVERING: Final = 1 << 5
-_ISR_SHIFT: Final = 6
-_REPLICAS_SHIFT: Final = 13
-_OWN_SHIFT: Final = 20
+ISR_SHIFT: Final = 6
+REPLICAS_SHIFT: Final = 13
+OWN_SHIFT: Final = 20
 _NUMBER_MASK: Final = (1 << 7) - 1
 
 # A replica's part in its partition.
@@ -102,19 +87,6 @@ class TableTally(NamedTuple):
             Cells.total(((tally.replicas, times) for tally, times in given), _REPLICA),
         )
 
-    @staticmethod
-    def of(columns: Mapping[str, NDArray[Any]], own: NDArray[np.uint8] | None) -> TableTally:
-        """Of rows, by the columns named in ``COUNTED_COLUMNS``: [n], lists [width, n]; those that hold none are not.
-
-        ``own``: uint8[n], ``own_min_isr_code`` of each row's topic; None: no topic has one.
-        """
-        held = columns["partition_ids"] >= 0
-        if not held.all():
-            columns = {name: column[..., held] for name, column in columns.items()}
-            own = None if own is None else own[held]
-        shapes = _shapes(columns, own)
-        return TableTally(Cells.of((shapes,)), _replicas(columns, shapes))
-
 
 def missing_replicas(counts: NDArray[np.uint8], isr: NDArray[Any], adding: NDArray[Any]) -> NDArray[Any]:
     """uint[n], sets of slots: the replicas that are not in sync, and are not only being added.
@@ -137,47 +109,11 @@ def own_min_isr_code(text: str | None) -> int:
 
 def _taken_apart(shapes: Numbers) -> Shapes:
     return Shapes(
-        shapes & ((1 << _ISR_SHIFT) - 1),
-        shapes >> _ISR_SHIFT & _NUMBER_MASK,
-        shapes >> _REPLICAS_SHIFT & _NUMBER_MASK,
-        shapes >> _OWN_SHIFT,
+        shapes & ((1 << ISR_SHIFT) - 1),
+        shapes >> ISR_SHIFT & _NUMBER_MASK,
+        shapes >> REPLICAS_SHIFT & _NUMBER_MASK,
+        shapes >> OWN_SHIFT,
     )
-
-
-def _shapes(columns: Mapping[str, NDArray[Any]], own: NDArray[np.uint8] | None) -> Numbers:
-    isr, adding, removing, leader_slots = (columns[name] for name in ("isr", "adding", "removing", "leader_slots"))
-    counts = columns["replica_counts"]
-    is_offline = leader_slots < 0
-    is_as_created = (columns["leader_epochs"] == 0) & (columns["partition_epochs"] == 0)
-    flags = is_offline.astype(np.uint8)
-    for flag, is_so in (
-        (NEW, is_offline & is_as_created),
-        (UNDER_REPLICATED, missing_replicas(counts, isr, adding) != 0),
-        (NOT_PREFERRED, (leader_slots != 0) | (counts == 0)),
-        (REASSIGNING, (adding | removing) != 0),
-        (RECOVERING, columns["recovery_states"] != 0),
-    ):
-        flags |= is_so.view(np.uint8) * np.uint8(flag)
-    shapes: Numbers = np.bitwise_count(isr).astype(np.int64) << _ISR_SHIFT
-    shapes |= counts.astype(np.int64) << _REPLICAS_SHIFT
-    shapes |= flags
-    if own is not None:
-        shapes |= own.astype(np.int64) << _OWN_SHIFT
-    return shapes
-
-
-def _replicas(columns: Mapping[str, NDArray[Any]], shapes: Numbers) -> Cells:
-    parts: list[Sequence[NDArray[Any]]] = []
-    counts, isr, adding, leader_slots = (columns[name] for name in ("replica_counts", "isr", "adding", "leader_slots"))
-    for slot in range(int(counts.max(initial=0))):
-        bit = isr.dtype.type(1 << slot)
-        roles = ((isr & bit) != 0).view(np.uint8) * np.uint8(IN_SYNC)
-        roles |= (leader_slots == slot).view(np.uint8) * np.uint8(LEADS)
-        roles |= ((adding & bit) != 0).view(np.uint8) * np.uint8(ADDING)
-        part = (columns["slots"][slot], columns["directories"][slot], roles, shapes)
-        has = counts > slot
-        parts.append(part if has.all() else [column[has] for column in part])
-    return Cells.of(*parts) if parts else Cells.none(_REPLICA)
 
 
 @cache

@@ -6,7 +6,7 @@ counting many. What they were is in the pages of the table that was counted last
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import Uuid
-from quorate.snapshots.counts.tally import COUNTED_COLUMNS, TableTally
+from quorate.snapshots.counts.counting import COUNTED_COLUMNS, CountedRows, counted, difference
+from quorate.snapshots.counts.tally import TableTally
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.extents import TopicStretches
@@ -104,21 +105,22 @@ class KeptCounts:
         if base is None:
             return counted_anew(pages, own)
         if base.waiting:
-            tally = TableTally.total(((base.tally, 1), *_changes(base, pages, own)))
+            tally = TableTally.total((part, 1) for part in (base.tally, *_changes(base, pages, own)))
             self._base = base = _Settled(tally, pages, own)
         return base.tally
 
 
-def _changes(base: _Settled, pages: Sequence[Page], own: OwnMinIsrs) -> Iterator[tuple[TableTally, int]]:
+def _changes(base: _Settled, pages: Sequence[Page], own: OwnMinIsrs) -> Iterator[TableTally]:
     touched = _ascending((*base.touched, np.unique(np.array(base.touched_ones, np.int64))))
     old_end = int(np.searchsorted(touched, len(base.pages) << PAGE_SHIFT))
-    for first, end in (*_stretches(0, old_end), *_stretches(old_end, len(touched))):
+    for first, end in _stretches(0, old_end):
         part = _CutRows.of(touched[first:end])
-        before = part.columns(base.pages) if end <= old_end else None
-        if before is not None:
-            yield TableTally.of(before, part.own(base.pages, base.own)), -1
-        after = part.columns(pages) if before is None else part.other_columns(pages, base.pages, before)
-        yield TableTally.of(after, part.own(pages, own)), 1
+        before = part.counted(base.pages, base.own)
+        yield difference(
+            before, CountedRows(part.other_columns(pages, base.pages, before.columns), part.own(pages, own))
+        )
+    for first, end in _stretches(old_end, len(touched)):
+        yield counted(_CutRows.of(touched[first:end]).counted(pages, own))
 
 
 def _stretches(first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -133,7 +135,7 @@ def tally_of(table: PartitionTable) -> TableTally:
 def counted_rows(table: PartitionTable, parts: Iterable[Rows]) -> TableTally:
     """The tally of some rows, counted: parts, each ascending, no row in two of them."""
     pages, own, cut = table.pages, table.own_min_isrs, map(_CutRows.of, parts)
-    return TableTally.total((TableTally.of(part.columns(pages), part.own(pages, own)), 1) for part in cut)
+    return TableTally.total((counted(part.counted(pages, own)), 1) for part in cut)
 
 
 def own_min_isrs_of(page: Page, own: OwnMinIsrs) -> NDArray[np.uint8]:
@@ -146,7 +148,7 @@ def own_min_isrs_of(page: Page, own: OwnMinIsrs) -> NDArray[np.uint8]:
 def counted_anew(pages: Sequence[Page], own: OwnMinIsrs) -> TableTally:
     """The tally of all rows of some pages."""
     parts = (_CutRows.of(np.arange(first, end)) for first, end in _stretches(0, len(pages) << PAGE_SHIFT))
-    return TableTally.total((TableTally.of(part.columns(pages), part.own(pages, own)), 1) for part in parts)
+    return TableTally.total((counted(part.counted(pages, own)), 1) for part in parts)
 
 
 def _ascending(touched: Sequence[Rows]) -> Rows:
@@ -184,6 +186,10 @@ class _CutRows(NamedTuple):
         codes = np.array([code or 0 for code in own.get_many(stretches.topics)], np.uint8)
         return np.repeat(codes, stretches.lengths)
 
+    def counted(self, pages: Sequence[Page], own: OwnMinIsrs) -> CountedRows:
+        """These rows by what they are counted by, in these pages."""
+        return CountedRows(self.columns(pages), self.own(pages, own))
+
     def columns(self, pages: Sequence[Page], names: Sequence[str] = COUNTED_COLUMNS) -> dict[str, AnyColumn]:
         """The columns that are counted, as ``page_access.gather``."""
         if self.is_scattered:
@@ -191,7 +197,7 @@ class _CutRows(NamedTuple):
         return page_access.gather_spans(pages, self.spans, len(self.rows), names)
 
     def other_columns(
-        self, pages: Sequence[Page], known_pages: Sequence[Page], known: dict[str, AnyColumn]
+        self, pages: Sequence[Page], known_pages: Sequence[Page], known: Mapping[str, AnyColumn]
     ) -> dict[str, AnyColumn]:
         """The same, where those of other pages are known: what these share is not read again."""
         if self.is_scattered:
