@@ -238,7 +238,7 @@ class QuorumNode:
         self._fuse.run(self._disconnected, peer)
         self._host.request_pump()
 
-    def receive(self, peer: int, payload: bytes | memoryview) -> None:
+    def receive(self, peer: int, payload: bytes | bytearray | memoryview) -> None:
         """A message of a peer.
 
         Raises:

@@ -22,6 +22,7 @@ from quorate.quorum.storage.disk_queue import DiskGroup
 from quorate.quorum.storage.disk_thread import DiskThread
 from quorate.quorum.storage.storage import NodeStorage
 from quorate.quorum.storage.sync_watch import SyncWatch
+from quorate.quorum.transport.frames import Frame
 from quorate.quorum.transport.handshake import Secrets, no_secret
 from quorate.quorum.transport.tls import QuorumTls
 from quorate.quorum.transport.transport import PeerTransport
@@ -169,7 +170,7 @@ class QuorumRuntime:
     def disconnected(self, peer: int) -> None:
         self.node.disconnected(peer)
 
-    def received(self, peer: int, payload: bytes) -> None:
+    def received(self, peer: int, payload: Frame) -> None:
         self.node.receive(peer, payload)
 
     def read_through(self) -> None:

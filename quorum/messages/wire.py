@@ -18,6 +18,7 @@ from typing import Any, Final, overload
 import msgpack
 
 from quorate.metadata_log.limits import EPOCH_MAX, OFFSET_MAX
+from quorate.metadata_log.records.wire import Buffer
 from quorate.quorum.errors import ProtocolError
 from quorate.quorum.messages import messages
 from quorate.quorum.messages.messages import Message
@@ -136,7 +137,7 @@ def encode(message: Message, version: int = NEWEST_VERSION) -> bytes | None:
     return packed
 
 
-def decode(payload: bytes | memoryview, version: int = NEWEST_VERSION) -> Message:
+def decode(payload: Buffer, version: int = NEWEST_VERSION) -> Message:
     """The message in ``payload``, checked for type and range of every field.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from quorate.quorum.config import QuorumConfig
 from quorate.quorum.errors import HandshakeRefused, ProtocolError, Superseded
 from quorate.quorum.messages.outbox import Channel
-from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, PING, Frame, FrameReader, pieces
 from quorate.quorum.transport.handshake import Hello, agreed_version, check_generation, check_hello, decode_hello, proof
 from quorate.quorum.transport.silence import Pulse
 from quorate.quorum.transport.stray_http import http_answer, is_http
@@ -59,7 +59,7 @@ class ConnectionOwner(Protocol):
     def lost(self, connection: PeerConnection) -> None:
         """It ended, established or not."""
 
-    def received(self, peer: int, frame: bytes) -> None:
+    def received(self, peer: int, frame: Frame) -> None:
         """A message on an established connection; raises ProtocolError to have it closed."""
 
     def read_through(self) -> None:
@@ -164,7 +164,8 @@ class PeerConnection(asyncio.Protocol):
         """Send a frame."""
         if self.is_open and self.stream is not None:
             self.pulse.has_sent = True
-            self._write(framed(payload))
+            for piece in pieces(payload):
+                self._write(piece)
 
     def ping(self) -> None:
         """Let the peer hear that this end lives."""
@@ -284,15 +285,15 @@ class PeerConnection(asyncio.Protocol):
         self._own_hello = self._owner.make_hello(channel)
         self.send(self._own_hello)
 
-    def _frame(self, frame: bytes) -> None:
+    def _frame(self, frame: Frame) -> None:
         if self.is_established:
             if frame:  # else a ping
                 assert self.hello is not None
                 self._owner.received(self.hello.node_id, frame)
         elif self.hello is None:
-            self._on_hello(frame)
+            self._on_hello(bytes(frame))
         else:
-            self._on_proof(frame)
+            self._on_proof(bytes(frame))
 
     def _on_hello(self, frame: bytes) -> None:
         hello = decode_hello(frame)

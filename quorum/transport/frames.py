@@ -20,9 +20,21 @@ HANDSHAKE_BYTES_MAX: Final = 1024
 PING: Final = _LENGTH.pack(0)
 
 
+#: The content of one. A mass change is a hundred megabytes of them: it is copied no more often than it must be.
+Frame = bytes | bytearray
+
+#: A payload from which on it costs less to write it beside its length than to put both together.
+_COPIED_MAX: Final = 64 * 1024
+
+
 def framed(payload: bytes) -> bytes:
     """A frame."""
     return _LENGTH.pack(len(payload)) + payload
+
+
+def pieces(payload: bytes) -> tuple[bytes, ...]:
+    """A frame as what is written one behind the other."""
+    return (_LENGTH.pack(len(payload)), payload) if len(payload) > _COPIED_MAX else (framed(payload),)
 
 
 class FrameReader:
@@ -46,8 +58,10 @@ class FrameReader:
         """Bytes of a frame that has begun and not ended; 0 where there is none."""
         return len(self._length_begun) if self._held is None else _LENGTH.size + self._filled
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[Frame]:
         """The frames that are complete with ``data``. ``bytes_max`` may be changed between two of them.
+
+        What is yielded is whoever's takes it: nothing is written to it any more.
 
         Raises:
             ProtocolError: a frame announces more than ``bytes_max``. Nothing may be read any more.
@@ -57,7 +71,7 @@ class FrameReader:
             begin = self._fill(self._held, data, 0)
             if self._filled < len(self._held):
                 return
-            frame, self._held = bytes(self._held), None
+            frame, self._held = self._held, None
             self.ended += 1
             yield frame
         elif self._length_begun:

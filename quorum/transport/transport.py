@@ -20,6 +20,7 @@ from quorate.quorum.transport.addresses import PeerHost
 from quorate.quorum.transport.closed_log import ClosedLog
 from quorate.quorum.transport.connection import PeerConnection
 from quorate.quorum.transport.dialling import keep_connected
+from quorate.quorum.transport.frames import Frame
 from quorate.quorum.transport.handshake import (
     NONCE_BYTES,
     Secrets,
@@ -52,7 +53,7 @@ class TransportOwner(Protocol):
     def disconnected(self, peer: int) -> None:
         """The consensus connection broke."""
 
-    def received(self, peer: int, payload: bytes) -> None:
+    def received(self, peer: int, payload: Frame) -> None:
         """A message; raises ProtocolError to have the connection closed."""
 
     def read_through(self) -> None:
@@ -192,7 +193,7 @@ class PeerTransport:
                 del self._established[key]
                 self._tell_lost(key)
 
-    def received(self, peer: int, frame: bytes) -> None:
+    def received(self, peer: int, frame: Frame) -> None:
         """See ``ConnectionOwner``."""
         self._owner.received(peer, frame)
 

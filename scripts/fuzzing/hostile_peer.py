@@ -115,7 +115,7 @@ class HostilePeer:
             data = await self._reader.read(_READ_BYTES)
             if not data:
                 raise Closed
-            self._waiting.extend(self._frames.feed(data))
+            self._waiting.extend(map(bytes, self._frames.feed(data)))
         return self._waiting.popleft()
 
     def _payload(self) -> bytes:

@@ -40,7 +40,7 @@ class Stranger:
         while not self._read:
             data = await self._reader.read(65536)
             assert data, "closed"
-            self._read += self._frames.feed(data)
+            self._read += map(bytes, self._frames.feed(data))
         return self._read.pop(0)
 
     async def say_hello(self, known: QuorumConfig, oldest_version: int = OLDEST_VERSION) -> tuple[bytes, bytes]:

@@ -34,9 +34,9 @@ class Node:
     def disconnected(self, peer: int) -> None:
         self.events.append(("disconnected", peer))
 
-    def received(self, peer: int, payload: bytes) -> None:
-        self.messages.append(payload)
-        self.on_message(payload)
+    def received(self, peer: int, payload: bytes | bytearray) -> None:
+        self.messages.append(bytes(payload))
+        self.on_message(bytes(payload))
 
     def read_through(self) -> None:
         pass

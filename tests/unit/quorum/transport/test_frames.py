@@ -11,7 +11,7 @@ import pytest
 
 from quorate.metadata_log.limits import BATCH_BYTES_MAX
 from quorate.quorum.errors import ProtocolError
-from quorate.quorum.transport.frames import FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX, PING, FrameReader, framed
+from quorate.quorum.transport.frames import FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX, PING, FrameReader, framed, pieces
 
 
 def read_in_pieces(data: bytes, cuts: list[int]) -> list[bytes]:
@@ -19,7 +19,7 @@ def read_in_pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     reader = FrameReader()
     reader.bytes_max = FRAME_BYTES_MAX
     edges = [0, *sorted(cuts), len(data)]
-    return [frame for begin, end in itertools.pairwise(edges) for frame in reader.feed(data[begin:end])]
+    return [bytes(frame) for begin, end in itertools.pairwise(edges) for frame in reader.feed(data[begin:end])]
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -74,3 +74,11 @@ def test_frame_of_the_largest_batch_is_put_together_without_copying_what_was_the
 
     assert most - before < 2 * len(piece)
     assert list(reader.feed(data[BATCH_BYTES_MAX // 2 + 10 * len(piece) :])) == [bytes(BATCH_BYTES_MAX)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 64 * 1024, 64 * 1024 + 1, 1024 * 1024])
+def test_frame_is_the_same_whether_its_length_is_written_beside_it_or_with_it(size: int) -> None:
+    payload = bytes(size)
+    written = pieces(payload)
+    assert b"".join(written) == framed(payload)
+    assert (len(written), written[-1] is payload) == ((2, True) if size > 64 * 1024 else (1, False))
