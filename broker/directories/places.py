@@ -125,11 +125,9 @@ def changed_leaders(old: Page | None, new: Page) -> Ints | None:
 class ReplacedRows(NamedTuple):
     """The rows of a page of which some are replaced."""
 
-    #: bool[n]: those of before that stay.
-    is_kept: Flags
     #: int64[m], ascending: those that stay and the new ones.
     rows: Ints
-    #: int64[m]: where each of them stands among those that stay, followed by the new ones.
+    #: int64[m]: where each of them stands among those of before, followed by the new ones.
     order: Ints
 
 
@@ -137,7 +135,8 @@ def with_replaced(page: Page, rows: Ints, replaced: Ints, new: Ints) -> Replaced
     """Of ``rows`` of a page, ascending, those not ``replaced``, with the ``new`` ones, which all are replaced."""
     is_replaced = np.zeros(len(page.leader_slots), np.bool_)
     is_replaced[replaced] = True
-    is_kept = ~is_replaced[rows]
-    together = np.concatenate([rows[is_kept], new])
-    order = np.argsort(together, kind="stable")
-    return ReplacedRows(is_kept, together[order], order)
+    kept = np.flatnonzero(~is_replaced.take(rows))
+    together = np.concatenate([rows.take(kept), new])
+    by_row = np.argsort(together, kind="stable")
+    places = np.concatenate([kept, np.arange(len(rows), len(rows) + len(new))])
+    return ReplacedRows(together.take(by_row), places.take(by_row))

@@ -59,10 +59,10 @@ class PageFollowed:
 
     def with_others(self, replaced: Ints, new: PageFollowed) -> PageFollowed:
         """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those."""
-        is_kept, rows, order = with_replaced(new.page, self.rows, replaced, new.rows)
-        links = np.concatenate([self.links[is_kept], new.links])[order]
-        states = np.concatenate([self.states[:, is_kept], new.states], axis=1)[:, order]
-        held = np.concatenate([self.held[:, is_kept], new.held], axis=1)[:, order]
+        rows, order = with_replaced(new.page, self.rows, replaced, new.rows)
+        links = np.concatenate([self.links, new.links]).take(order)
+        states = np.concatenate([self.states, new.states], axis=1).take(order, axis=1)
+        held = np.concatenate([self.held, new.held], axis=1).take(order, axis=1)
         return PageFollowed(new.page, rows, links, states, held)
 
     @staticmethod

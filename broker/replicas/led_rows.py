@@ -229,20 +229,25 @@ def with_others(led: LedRows, replaced: Ints, new: LedRows) -> LedRows:
 
     Where nothing is replaced, the page of ``new`` differs in nothing but its ISRs and what follows from them.
     """
-    old, page = led.page, new.page
-    is_kept, rows, order = with_replaced(page, led.rows, replaced, new.rows)
-    kept, caught_up_ms, hold_ms = led.rows[is_kept], led.caught_up_ms[:, is_kept], led.hold_ms[is_kept]
-    is_changed = page.partition_epochs[kept] != old.partition_epochs[kept]
-    hold_ms[is_changed] = -np.inf
+    old, page, count = led.page, new.page, len(led.rows)
+    rows, order = with_replaced(page, led.rows, replaced, new.rows)
+    caught_up_ms = np.concatenate([led.caught_up_ms, new.caught_up_ms], axis=1)
+    hold_ms, is_unseen = np.concatenate([led.hold_ms, new.hold_ms]), np.concatenate([led.is_unseen, new.is_unseen])
+    # Of the replaced ones, too: nothing is taken of them.
+    is_changed = page.partition_epochs.take(led.rows) != old.partition_epochs.take(led.rows)
+    hold_ms[:count][is_changed] = -np.inf
+    is_unseen[:count] |= is_changed
+    left = old.isr.take(led.rows)
+    left &= ~page.isr.take(led.rows)
     for slot in range(page.width):
-        _expel(caught_up_ms[slot], in_slots(old.isr[kept], slot) & ~in_slots(page.isr[kept], slot))
+        _expel(caught_up_ms[slot, :count], in_slots(left, slot))
     return LedRows(
         page,
         rows,
-        np.concatenate([caught_up_ms, new.caught_up_ms], axis=1)[:, order],
-        np.concatenate([led.is_member[:, is_kept], new.is_member], axis=1)[:, order],
-        np.concatenate([hold_ms, new.hold_ms])[order],
-        np.concatenate([led.is_unseen[is_kept] | is_changed, new.is_unseen])[order],
+        caught_up_ms.take(order, axis=1),
+        np.concatenate([led.is_member, new.is_member], axis=1).take(order, axis=1),
+        hold_ms.take(order),
+        is_unseen.take(order),
     )
 
 
