@@ -27,6 +27,8 @@ _REFUSED_MAX_MS: Final = 500.0
 #: First wait before another session is begun; doubled up to the setting.
 _RETRY_FIRST_MS: Final = 50.0
 _DOUBLINGS_MAX: Final = 30
+#: Of a process that did not answer so often in a row nobody waits for news.
+_FAILURES_AWAITED: Final = 3
 
 #: Where a process can be spoken to; what it is, is the shell's business.
 Address = str
@@ -51,6 +53,8 @@ class Link:
     #: What the last message said.
     told_followers: tuple[tuple[int, int], ...] = ()
     has_told_position: bool = False
+    #: The last message was full: there may be more to say.
+    has_more: bool = False
     is_in_flight: bool = False
     #: Nothing is sent before; and when the last message left.
     not_before_ms: float = -np.inf
@@ -65,6 +69,13 @@ class Link:
     def must_confirm(self) -> bool:
         """Whether nobody has heard yet how far those are who were said to be level."""
         return not self.has_told_position and self.position != UNSAID and self.replied_ms != UNSAID
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is left that the next messages should say, to a process that may answer them."""
+        if not self.row_count or self.failures > _FAILURES_AWAITED:
+            return False
+        return self.replied_ms == UNSAID or self.must_confirm or self.has_more or self.refusals > 0
 
 
 class FollowerCore:
@@ -100,6 +111,11 @@ class FollowerCore:
     def copying_count(self) -> int:
         """Replicas here that do not hold what their leader has."""
         return self._pages.copying_count
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether leaders have not heard yet what they were, or should have been, told in the last messages."""
+        return any(link.is_behind for link in self.links)
 
     # --- what happened -------------------------------------------------------------------------------
 
@@ -153,6 +169,7 @@ class FollowerCore:
             if link.is_in_flight or not link.row_count or now_ms < link.not_before_ms:
                 continue
             rows = self._pages.take_unsaid(link.index, self._followers, ROWS_PER_MESSAGE)
+            link.has_more = len(rows) == ROWS_PER_MESSAGE
             is_news = len(rows) > 0 or followers != link.told_followers or link.must_confirm
             if is_news or now_ms >= link.sent_ms + self._interval_ms:
                 yield link, self._message(link, followers, rows, now_ms)

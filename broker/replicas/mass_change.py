@@ -12,17 +12,21 @@ from typing import Final
 MASS_RECORDS: Final = 4_096
 #: How long they are expected after the last of them: between two answers of a controller nobody knows of any.
 EXPECTED_MS: Final = 250.0
-#: So long nothing is said at most, and no longer than a quarter of what followers may be silent for.
+#: So long nothing is said at most, and no longer than a quarter of what followers may be silent for beyond two of their
+#: messages: what one says counts when the next one has confirmed it.
 SILENCE_MS_MAX: Final = 10_000.0
 _SILENCE_SHARE: Final = 1 / 4
+_MESSAGES: Final = 2
 
 
 class MassChange:
     """Whether a mass change arrives. No clock: times are monotonic milliseconds."""
 
-    def __init__(self, lag_max_ms: float) -> None:
-        """``lag_max_ms``: how long a follower may go without being heard."""
-        self._silence_ms_max = min(SILENCE_MS_MAX, lag_max_ms * _SILENCE_SHARE)
+    def __init__(self, lag_max_ms: float, interval_ms: float) -> None:
+        """``lag_max_ms``: how long a follower may go without being heard. ``interval_ms``: between two messages that
+        have nothing new to say.
+        """
+        self._silence_ms_max = min(SILENCE_MS_MAX, (lag_max_ms - _MESSAGES * interval_ms) * _SILENCE_SHARE)
         self._expected_until_ms = -float("inf")
 
     def came(self, records: int, now_ms: float) -> None:
@@ -30,7 +34,11 @@ class MassChange:
         if records >= MASS_RECORDS:
             self._expected_until_ms = now_ms + EXPECTED_MS
 
-    def wait_ms(self, silent_since_ms: float, now_ms: float) -> float:
-        """The time to wait before saying anything, or looking again whether to; 0: now."""
-        until_ms = min(self._expected_until_ms, silent_since_ms + self._silence_ms_max)
+    def wait_ms(self, all_said_ms: float, now_ms: float) -> float:
+        """The time to wait before saying anything, or looking again whether to; 0: now.
+
+        ``all_said_ms``: when nothing was left to be said last. However much there is, all of it comes between two
+        silences: what is left for after the next one might come too late.
+        """
+        until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max)
         return max(0.0, until_ms - now_ms)

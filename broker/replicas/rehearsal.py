@@ -79,7 +79,9 @@ class RehearsalReplicas(ReplicaManager):
         self._follower = FollowerCore(
             pace, timing.interval_ms, timing.retry_max_ms, self._new_session, machine.now_ms()
         )
-        self._mass_change = MassChange(timing.lag_max_ms)
+        self._mass_change = MassChange(timing.lag_max_ms, timing.interval_ms)
+        #: When followers here had nothing left to say last.
+        self._all_said_ms = machine.now_ms()
         self._image = EMPTY_IMAGE
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
@@ -159,8 +161,9 @@ class RehearsalReplicas(ReplicaManager):
                 await self._let_mass_changes_pass()
 
     async def _let_mass_changes_pass(self) -> None:
-        begun_ms = self._machine.now_ms()
-        while wait_ms := self._mass_change.wait_ms(begun_ms, self._machine.now_ms()):
+        if not self._follower.is_behind:
+            self._all_said_ms = self._machine.now_ms()
+        while wait_ms := self._mass_change.wait_ms(self._all_said_ms, self._machine.now_ms()):
             await self._machine.sleep_ms(wait_ms)
 
     def _take(self, image: MetadataImage) -> None:

@@ -1,0 +1,150 @@
+"""A mass change that lasts for longer than a follower may lag: nobody leaves an ISR for what was not said meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from quorate.broker.controllers.controller_rpc import ControllerRpc
+from quorate.broker.controllers.isr_proposals import NO_MEMBER, IsrProposals
+from quorate.broker.environment import BrokerMachine
+from quorate.broker.lifecycle.identity import Endpoint
+from quorate.broker.publisher import Manifest
+from quorate.broker.replicas import follower
+from quorate.broker.replicas.manager import Station
+from quorate.broker.replicas.mass_change import MASS_RECORDS
+from quorate.broker.replicas.peers import PeerAddresses
+from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
+from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.metadata_log.records.records import Record
+from quorate.snapshots.difference.delta import MetadataDelta
+from tests.unit.broker.images import change, cluster_image, partition, replayed
+from tests.unit.own_time import passes, run_in_own_time
+
+#: Of one message here, so that few rows take as many messages as millions do.
+ROWS_PER_MESSAGE = 16
+PORTS = {1: 1001, 2: 1002}
+#: There and back again.
+TRIP_S = 0.004
+CLUSTER_ID = "a-cluster"
+
+
+class Pair:
+    """Two processes, which play broker 1 and broker 2; broker 3 is nobody's. Time is the loop's own."""
+
+    def __init__(self, rows: int, lag_max_ms: float, interval_ms: float) -> None:
+        self.image = cluster_image([1, 2, 3], [partition(0, number, [3, 1, 2]) for number in range(rows)])
+        #: ISRs that were asked for.
+        self.asked: list[tuple[int, ...]] = []
+        self.messages = 0
+        self._sessions = count(1)
+        timing = ExchangeTiming(lag_max_ms, interval_ms, retry_max_ms=2_000.0)
+        self._replicas = {broker: self._begin(broker, timing) for broker in PORTS}
+        self.write()
+        self._running = [asyncio.create_task(one.run()) for one in self._replicas.values()]
+
+    def write(self, *written: Record, records: int = 1) -> None:
+        """Records, and so many of which nothing is seen, reach both at once."""
+        before, image = self.image, replayed(self.image, *written)
+        provenance = image.provenance._replace(last_contained_offset=before.provenance.last_contained_offset + records)
+        self.image = image._replace(provenance=provenance)
+        for replicas in self._replicas.values():
+            replicas.on_metadata_update(
+                MetadataDelta(before, self.image), self.image, Manifest(provenance, 1, 1, 0.0, False)
+            )
+
+    async def exchange(self, address: str, message: bytes) -> bytes:
+        self.messages += 1
+        await passes(TRIP_S / 2)
+        answer = next(self._replicas[broker] for broker in PORTS if address.endswith(str(PORTS[broker]))).take(message)
+        await passes(TRIP_S / 2)
+        return answer
+
+    async def alter_partition(self, _epoch: int, proposals: IsrProposals) -> NDArray[np.int16]:
+        self.asked += [tuple(id_ for id_ in isr if id_ != NO_MEMBER) for isr in proposals.isr.tolist()]
+        return np.zeros(len(proposals), np.int16)
+
+    async def end(self) -> None:
+        for running in self._running:
+            running.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _begin(self, broker: int, timing: ExchangeTiming) -> RehearsalReplicas:
+        loop = asyncio.get_running_loop()
+
+        def now_ms() -> float:
+            return loop.time() * 1000
+
+        machine = BrokerMachine(
+            now_ms,
+            now_ms,
+            lambda wait_ms: passes(wait_ms / 1000),
+            lambda: 0.5,
+            lambda: (next(self._sessions) << 8).to_bytes(16, "big"),
+        )
+        addresses = PeerAddresses({broker: f"127.0.0.1:{port}" for broker, port in PORTS.items()})
+        replicas = RehearsalReplicas(StandInLog(0, 0), Pace(), timing, self, addresses, machine)
+        replicas.begin(
+            Station(
+                rpc=cast("ControllerRpc", self),
+                cluster_id=lambda: CLUSTER_ID,
+                serves_at=lambda: Endpoint("127.0.0.1", PORTS[broker]),
+                played=lambda: frozenset({broker}),
+                epochs=lambda: {broker: 1},
+                now_ms=now_ms,
+                ready_to_unfence=lambda _: None,
+                hold_unfencing=lambda _: None,
+                directories_changed=lambda _: None,
+                cordon=lambda _broker, _directories: None,
+                session_valid_until_ms=lambda _: float("inf"),
+            )
+        )
+        return replicas
+
+
+def told_of_a_lost_broker(rows: int, lag_max_ms: float, interval_ms: float, quiet_s: float) -> tuple[int, int]:
+    """Broker 3 is lost after a while, and mass updates come for five lags; how much was said meanwhile, and after."""
+    said: list[int] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        pair = Pair(rows, lag_max_ms, interval_ms)
+        try:
+            await passes(quiet_s)
+            pair.messages = 0
+            pair.write(*(change(0, row, isr=(1, 2), leader=1) for row in range(rows)), records=MASS_RECORDS)
+            ends_at = loop.time() + 5 * lag_max_ms / 1000
+            while loop.time() < ends_at:
+                await passes(0.2)
+                pair.write(records=MASS_RECORDS)
+                assert pair.asked == [], f"after {loop.time():g} s"
+            said.append(pair.messages)
+            await passes(5 * lag_max_ms / 1000)
+            said.append(pair.messages - said[0])
+            assert pair.asked == []
+        finally:
+            await pair.end()
+
+    run_in_own_time(story)
+    return said[0], said[1]
+
+
+@pytest.mark.parametrize("messages", [1, 3, 40])
+@pytest.mark.parametrize("lag_max_ms", [30_000.0, 90_000.0])
+def test_all_is_said_in_time_however_many_messages_it_takes(
+    messages: int, lag_max_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "ROWS_PER_MESSAGE", ROWS_PER_MESSAGE)
+    meanwhile, after = told_of_a_lost_broker(messages * ROWS_PER_MESSAGE, lag_max_ms, 500.0, 1.0)
+    assert meanwhile < after / 4 + 2 * messages, "and the rest of the time nobody speaks"
+
+
+@pytest.mark.parametrize(("lag_max_ms", "interval_ms"), [(1_500.0, 500.0), (1_700.0, 500.0), (30_000.0, 10_000.0)])
+def test_word_of_the_message_before_last_is_never_too_old(lag_max_ms: float, interval_ms: float) -> None:
+    for quarter in range(8):
+        told_of_a_lost_broker(1, lag_max_ms, interval_ms, 3.0 + quarter / 4)
