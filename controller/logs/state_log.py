@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any, Final, Protocol
 
 import structlog
@@ -171,6 +172,9 @@ class StateLog:
         if moves:  # noted for all of them before any is told, which may fail
             for lines in self._kinds:
                 lines.come(stable.provenance.end_offset - before.provenance.end_offset, now)
-        for lines in self._kinds:
-            if lines.is_due(now, moves=moves, is_last=is_last):
-                lines.tell(stable, now)
+        with ExitStack() as telling:  # where one fails, the others are told none the less: this may be the last look
+            for lines in reversed(self._kinds):
+                if not is_active:  # after it was told: what has not committed by now may never do so
+                    telling.callback(lines.events.clear)
+                if lines.is_due(now, moves=moves, is_last=is_last):
+                    telling.callback(lines.tell, stable, now)

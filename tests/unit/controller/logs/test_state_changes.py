@@ -333,6 +333,21 @@ def test_line_names_who_asked_for_what_has_committed() -> None:
     assert (line["offset"], line["epoch"], line["log_level"]) == (end + 6, 7, "info")
 
 
+def test_line_names_nobody_whose_request_was_lost_with_an_earlier_leadership() -> None:
+    watched = Watched(cluster())
+    state = log_of(watched)
+    end = watched.stable.provenance.end_offset
+    state.note(DecidedWrite("delete_topics", Origin("User:ana", "10.0.0.1", "a"), end, end + 1, None))
+    for is_active in (True, False, True):
+        watched.is_active = is_active
+        assert looks(watched, state, 1.0) == []
+    watched.stable = so_many_after(changed(watched.stable, leader=2), watched.stable, 1)
+    with capture_logs() as lines:
+        state.look(2.0)
+        state.look(2.1)
+    assert [(line["event"], line["events"], line["by"]) for line in lines] == [("leaders.moved", [], [])]
+
+
 def test_every_line_about_a_broker_can_be_told() -> None:
     watched = Watched(EMPTY_IMAGE)
     state = log_of(watched)
