@@ -117,7 +117,7 @@ class ReplayState(NamedTuple):
                 if waiting:
                     state = state._advanced(waiting, Provenance(offset - 1, epoch, log_time_ms))
                     waiting = []
-                state = state._marked(item.record, offset)
+                state = state._marked(item.record, Provenance(offset, epoch, log_time_ms))
             else:
                 waiting.append(item)
             offset += 1 if isinstance(item, VersionedRecord) else len(item)
@@ -131,16 +131,17 @@ class ReplayState(NamedTuple):
         stable = replay(self.stable, items) if is_control else self.stable
         return ReplayState(stable, pending, self.begin_offset)
 
-    def _marked(self, record: object, offset: int) -> ReplayState:
+    def _marked(self, record: object, provenance: Provenance) -> ReplayState:
+        """The state behind a marker, which the provenance ends with: another one may follow at once."""
         if isinstance(record, BeginTransactionRecord):
             if self.pending is not None:
                 raise ReplayError(f"a transaction begins inside the one that began at offset {self.begin_offset}")
-            return ReplayState(self.stable, self.stable, offset)
+            return ReplayState(self.stable, self.stable, provenance.last_contained_offset)
         if self.pending is None:
             raise ReplayError(f"{type(record).__name__} outside of a transaction")
         if isinstance(record, EndTransactionRecord):
-            return ReplayState(self.pending)
-        return ReplayState(self.stable._replace(provenance=self.pending.provenance))
+            return ReplayState(self.pending._replace(provenance=provenance))
+        return ReplayState(self.stable._replace(provenance=provenance))
 
     def _locate(self, buf: Buffer, pos: int, header: BatchHeader) -> NoReturn:
         """Replay record by record to say which one fails."""

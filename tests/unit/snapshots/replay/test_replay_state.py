@@ -87,6 +87,14 @@ def test_several_transactions_in_one_batch_are_told_apart() -> None:
     assert state.stable.provenance.last_contained_offset == 6
 
 
+@pytest.mark.parametrize("marker", [END, ABORT])
+def test_state_ends_behind_the_marker_where_the_next_transaction_begins_at_once(marker: Any) -> None:
+    state = replayed([config("a")], [BEGIN, config("b")], [marker, BEGIN, config("c")])
+
+    assert state.stable.provenance == Provenance(3, 3, 1003)
+    assert state.begin_offset == 4
+
+
 def test_control_records_survive_the_abort_of_a_transaction() -> None:
     """A new leader's control batch falls into the transaction that its predecessor left open."""
     state = replayed([BEGIN, config("a")], [LeaderChangeMessage(1), KRaftVersionRecord(1)], [ABORT])
