@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -75,36 +75,54 @@ async def survey(client: ControllerClient, urls: Sequence[str]) -> ControllerSur
 
 
 async def _ask_all(client: ControllerClient, urls: Sequence[str]) -> list[ControllerProbe]:
-    ends_at = asyncio.get_running_loop().time() + SURVEY_SECONDS
-    asked: list[ControllerProbe] = []
+    clock = asyncio.get_running_loop().time
+    ends_at = clock() + SURVEY_SECONDS
+    silent_at = ends_at - SURVEY_SECONDS / 2
+
+    async def asked_now(url: str, *, explain: bool) -> ControllerProbe:
+        return await ask(client, url, max(1.0, (ends_at - clock()) * 1000), explain=explain)
+
+    asked: dict[str, ControllerProbe] = {}
     known: set[str] = set()
+    explaining: set[str] = set()
     running: set[asyncio.Task[ControllerProbe]] = set()
     async with asyncio.TaskGroup() as group:
         new = list(dict.fromkeys(urls))
         while new or running:
             known.update(new)
-            running |= {group.create_task(_ask(client, url, ends_at)) for url in new}
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            running |= {group.create_task(asked_now(url, explain=False)) for url in new}
+            left = silent_at - clock()
+            timeout = left if left > 0 else None
+            done, running = await asyncio.wait(running, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             answers = [task.result() for task in done]
-            asked += answers
+            # Who does not explain what it said before said it none the less.
+            asked |= {one.url: one for one in answers if one.reply is not None or one.url not in asked}
             voters = [voter for answer in answers if answer.reply for voter in answer.reply.quorum.voters]
             # One that was asked by another name, such as its socket's, is not asked twice.
-            answered = {one.reply.quorum.observed_by for one in asked if one.reply is not None}
+            answered = {one.reply.quorum.observed_by for one in asked.values() if one.reply is not None}
             told = dict.fromkeys(voter.http for voter in voters if voter.node_id not in answered)
             new = [url for url in told if url not in known]
-    return sorted(asked, key=lambda one: one.url)
+            is_over = clock() >= silent_at or not (new or running)
+            ours = [url for url in _that_count(_by_url(asked), is_over=is_over) if url not in explaining]
+            explaining.update(ours)
+            running |= {group.create_task(asked_now(url, explain=True)) for url in ours}
+    return _by_url(asked)
 
 
-async def _ask(client: ControllerClient, url: str, ends_at: float) -> ControllerProbe:
-    """Its status; and why it is so, of one whose word may count: all of them at it take the machine from each other."""
-    clock = asyncio.get_running_loop().time
-    probe = await ask(client, url, max(1.0, (ends_at - clock()) * 1000))
-    if probe.reply is None or not (probe.reply.quorum.is_active or probe.reply.quorum.active_id is None):
-        return probe
-    if not any(reason.partitions for reason in probe.reply.reasons):
-        return probe
-    explained = await ask(client, url, max(1.0, (ends_at - clock()) * 1000), explain=True)
-    return probe if explained.reply is None else explained
+def _by_url(asked: Mapping[str, ControllerProbe]) -> list[ControllerProbe]:
+    return [asked[url] for url in sorted(asked)]
+
+
+def _that_count(asked: Sequence[ControllerProbe], *, is_over: bool) -> list[str]:
+    """Those whose word may count, and who can say why it is so: all of them at it take the machine from each other.
+
+    ``is_over``: whoever has said nothing yet is taken to be silent.
+    """
+    answers = [(one.url, one.reply) for one in asked if one.reply is not None]
+    counting = [one for one in answers if one[1].quorum.is_active or one[1].quorum.active_id is None]
+    if is_over and answers and not any(reply.quorum.is_active for _, reply in answers):
+        counting.append(max(answers, key=lambda one: _knowledge(one[1])))
+    return list(dict.fromkeys(url for url, reply in counting if any(reason.partitions for reason in reply.reasons)))
 
 
 async def ask(client: ControllerClient, url: str, timeout_ms: float, *, explain: bool = False) -> ControllerProbe:

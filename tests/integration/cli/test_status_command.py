@@ -6,6 +6,8 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
@@ -13,11 +15,12 @@ import pytest
 from quorate.controller.api.answers.explain_models import ExplainReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.http.handlers import common
+from quorate.controller.http.ports import Peer
 from quorate.controller.http.routing import Call
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.survey import SURVEY_SECONDS, ControllerSurvey, survey
 from quorate.snapshots.image.image import MetadataImage
-from tests.integration.commands import terminal
+from tests.integration.commands import Terminal, terminal
 from tests.integration.http_servers import closed_port, frozen_server
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import within
@@ -120,7 +123,9 @@ async def test_status_command_goes_on_watching_until_it_is_interrupted() -> None
         assert set(verdicts) == {"healthy", "no-quorum"}
 
 
-async def test_one_controller_explains_what_is_wrong_not_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def explained_by(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Ids of the controllers that were asked to explain, as it happens."""
     asked: list[int] = []
     explain = common._explanation_in_time
 
@@ -129,19 +134,44 @@ async def test_one_controller_explains_what_is_wrong_not_all_of_them(monkeypatch
         return await explain(call, image)
 
     monkeypatch.setattr(common, "_explanation_in_time", counted)
+    return asked
+
+
+async def lag(user: Terminal) -> None:
+    """A partition is under-replicated from now on."""
+    await user.run("topics", "create", "orders", "--replica-assignment", "11:12")
+    fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
+    assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
+
+
+async def test_one_controller_explains_what_is_wrong_not_all_of_them(explained_by: list[int]) -> None:
     async with terminal({11: "a", 12: "b"}) as user:
         s = user.stage
-        await user.run("topics", "create", "orders", "--replica-assignment", "11:12")
         healthy = await ask(s.urls)
         assert healthy.status is not None
-        assert (asked, healthy.status.explanation) == ([], None)
-        fence = {"broker_id": 12, "broker_epoch": user.epochs[12], "current_metadata_offset": 2**60, "want_fence": True}
-        assert (await s.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
+        assert (explained_by, healthy.status.explanation) == ([], None)
+        await lag(user)
         assert await symptoms(s) == ["PARTITIONS_UNDER_REPLICATED"]
-        assert asked == [1], "the active one, whose word counts"
+        assert explained_by == [1], "the active one, whose word counts"
         await s.elect(None)
         assert await symptoms(s) == ["PARTITIONS_UNDER_REPLICATED"]
-        assert sorted(asked[1:]) == [1, 2, 3], "any of them may be the one that knows most"
+        assert sorted(explained_by[1:]) == [1, 2, 3], "any of them may be the one that knows most"
+
+
+@pytest.mark.parametrize("silent", [frozen_server, closed_port])
+async def test_standby_explains_where_the_active_controller_gives_no_status(
+    silent: Callable[[], AbstractAsyncContextManager[str]], explained_by: list[int]
+) -> None:
+    async with terminal({11: "a", 12: "b"}) as user, silent() as url:
+        s = user.stage
+        await lag(user)
+        s.peers[1] = Peer(1, url)
+        with within(1.0, "nobody is waited for any longer"):
+            seen = await ask([url, *s.urls[1:]])
+        assert seen.reasons[0].code == "ACTIVE_CONTROLLER_SILENT"
+        assert seen.status is not None
+        assert seen.status.explanation is not None
+        assert explained_by == [seen.status.quorum.observed_by], "the one that is shown"
 
 
 async def symptoms(s: Stage) -> list[str]:
