@@ -9,7 +9,10 @@ from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.batches.columns import decode_batch
 from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.records.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
     FenceBrokerRecord,
     Record,
     RegisterBrokerRecord,
@@ -47,11 +50,14 @@ class Absences:
         self._ended: dict[int, _Absence] = {}
         #: Of the absences that are forgotten none lasted longer than this offset.
         self._forgotten_end = -1
+        #: What was known where the transaction began that is open; None: there is none.
+        self._before: Absences | None = None
 
     def copy(self) -> Absences:
         """Another one that knows as much."""
         made = Absences()
-        made._lasting, made._ended, made._forgotten_end = dict(self._lasting), dict(self._ended), self._forgotten_end
+        made._go_back_to(self)
+        made._before = self._before
         return made
 
     @property
@@ -82,6 +88,9 @@ class Absences:
             position, next_offset = position + header.size, header.end_offset
         return next_offset
 
+    def _go_back_to(self, known: Absences) -> None:
+        self._lasting, self._ended, self._forgotten_end = dict(known._lasting), dict(known._ended), known._forgotten_end
+
     def _take(self, items: Iterable[BatchItem], time_ms: int, offset: int) -> None:
         for item in items:
             if isinstance(item, VersionedRecord):
@@ -97,6 +106,16 @@ class Absences:
                 is_absent = False
             case BrokerRegistrationChangeRecord(broker_id=broker_id) if record.fenced or record.in_controlled_shutdown:
                 is_absent = record.fenced > 0 or record.in_controlled_shutdown > 0
+            case BeginTransactionRecord():
+                self._before = self.copy()
+                return
+            case EndTransactionRecord():
+                self._before = None
+                return
+            case AbortTransactionRecord() if self._before is not None:
+                self._go_back_to(self._before)
+                self._before = None
+                return
             case _:
                 return
         if is_absent:

@@ -7,7 +7,10 @@ import pytest
 from quorate.controller.reads.absences import Absences
 from quorate.metadata_log.batches.batch import data_batch, place_batch
 from quorate.metadata_log.records.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
     FenceBrokerRecord,
     Record,
     RegisterBrokerRecord,
@@ -22,6 +25,7 @@ FENCED = BrokerRegistrationChangeRecord(broker_id=11, fenced=1)
 LEAVING = BrokerRegistrationChangeRecord(broker_id=11, in_controlled_shutdown=1)
 DIRECTORIES = BrokerRegistrationChangeRecord(broker_id=11, log_dirs=(bytes(15) + b"\1",))
 GONE = UnregisterBrokerRecord(broker_id=11)
+BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 
 
 def log(*records: Record) -> bytes:
@@ -45,6 +49,10 @@ def log(*records: Record) -> bytes:
         ((REGISTERED, UNFENCED, REGISTERED), 3),
         ((REGISTERED, UNFENCED, GONE), 3),
         ((REGISTERED, UnfenceBrokerRecord(id=11), FenceBrokerRecord(id=11)), 3),
+        ((REGISTERED, UNFENCED, BEGIN, FENCED, END), 4),
+        ((REGISTERED, UNFENCED, BEGIN, FENCED, ABORT), None),
+        ((REGISTERED, BEGIN, UNFENCED, ABORT), 1),
+        ((REGISTERED, BEGIN, UNFENCED, END, BEGIN, FENCED, ABORT, BEGIN, END, ABORT), None),
         ((REGISTERED, UNFENCED, FENCED, TopicRecord(name="t", topic_id=bytes(15) + b"\1")), 3),
     ],
 )
@@ -54,6 +62,14 @@ def test_absence_begins_with_the_first_record_after_which_the_broker_did_not_run
     absences = Absences()
     assert absences.take_batches(log(*records), 100) == len(records)
     assert absences.since_ms == ({} if since_ms is None else {11: since_ms})
+
+
+def test_open_transaction_is_undone_by_whoever_goes_on_from_a_copy() -> None:
+    absences, data = Absences(), log(REGISTERED, UNFENCED, BEGIN, FENCED, ABORT)
+    position = absences.take_batches(data, 4)
+    more = absences.copy()
+    assert more.take_batches(data[len(log(REGISTERED, UNFENCED, BEGIN, FENCED)) :], 5) == position + 1
+    assert (absences.since_ms, more.since_ms) == ({11: 4}, {})
 
 
 def test_batches_behind_an_offset_are_left_for_the_next_time() -> None:
