@@ -33,8 +33,4 @@ class HistoryReport:
     counts: dict[str, HistoryCounts] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        found = {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
-        for cluster in found["clusters"]:
-            if cluster["resume"] is None:
-                del cluster["resume"]
-        return found
+        return {name: value for name, value in asdict(replace(self, counts={})).items() if name != "counts"}
