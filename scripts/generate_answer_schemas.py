@@ -15,20 +15,20 @@ from typing import Any, Final
 
 from quorate.scripts.cli.shell.answer_schemas import (
     ANSWERS,
+    FORMS,
     broken_promises,
     file_name,
     schema_of,
     schema_text,
     version_of,
 )
-from quorate.scripts.cli.shell.own_forms import OWN_FORMS
 
 DIRECTORY: Final = Path(__file__).resolve().parent.parent / "docs" / "schemas"
 
 
 def made() -> dict[str, dict[str, Any]]:
     """The schemas by the names of their files."""
-    return {file_name(command): schema_of(command) for command in (*ANSWERS, *OWN_FORMS)}
+    return {file_name(command): schema_of(command) for command in (*ANSWERS, *FORMS)}
 
 
 def complaints(directory: Path, schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -9,18 +9,18 @@ from typing import Any
 
 import jsonschema_rs
 
-from quorate.scripts.cli.shell.answer_schemas import ANSWERS, schema_of
-from quorate.scripts.cli.shell.own_forms import OWN_FORMS, Wrapping
+from quorate.scripts.cli.shell.answer_schemas import ANSWERS, FORMS, schema_of
+from quorate.scripts.cli.shell.own_forms import Wrapping
 
-FORMS = ANSWERS.keys() | OWN_FORMS.keys()
+COMMANDS = ANSWERS.keys() | FORMS.keys()
 
 
 def check_answer(arguments: Sequence[str], out: str) -> None:
     """Check what a command has written, if it is an answer that has a schema. Nothing is in it that no schema tells."""
-    command = next((name for n in (3, 2, 1) if (name := " ".join(arguments[:n])) in FORMS), None)
+    command = next((name for n in (3, 2, 1) if (name := " ".join(arguments[:n])) in COMMANDS), None)
     if command is None or "--json" not in arguments:
         return
-    is_whole = command in OWN_FORMS and OWN_FORMS[command].wrapping is not Wrapping.LINES
+    is_whole = command in FORMS and FORMS[command].wrapping is not Wrapping.LINES
     for document in [out] if is_whole and out else out.splitlines():
         _schema(command).validate(json.loads(document))
 

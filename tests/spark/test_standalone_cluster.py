@@ -15,6 +15,7 @@ import pytest
 from quorate.pipeline.spark.standalone import PRIVATE_SETTINGS, StandaloneCluster, read_cluster
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image_digest import digest_image
+from tests.integration.answers_by_schema import check_answer
 from tests.spark.processes import QUICK_JAVA, descendants, is_alive
 from tests.spark.strangers import SECRET_WANTED, answer_to_a_stranger
 from tests.waiting import eventually_sync
@@ -88,6 +89,7 @@ def test_audit_on_a_cluster_that_loses_a_worker_half_way_has_the_same_result(
         out, errors = job.communicate(timeout=600)
 
     assert (job.returncode, errors) == (0, "")
+    check_answer(["pipeline", "audit", "--json"], out)
     found = json.loads(out)
     assert found["verdict"] == "passed"
     assert found["state"]["digest"] == digest_image(load_image(log, None)).text

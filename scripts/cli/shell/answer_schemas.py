@@ -48,7 +48,8 @@ from quorate.scripts.cli.labels import FoundLabels
 from quorate.scripts.cli.moves.drain import Decommissioned
 from quorate.scripts.cli.moves.running import MoveReport
 from quorate.scripts.cli.plans.apply import AppliedSteps
-from quorate.scripts.cli.shell.own_forms import OWN_FORMS, Wrapping, own_schema
+from quorate.scripts.cli.shell.job_forms import JOB_FORMS
+from quorate.scripts.cli.shell.own_forms import OWN_FORMS, OwnForm, Wrapping, own_schema
 from quorate.scripts.cli.snapshot.backup import BackedUp
 from quorate.scripts.cli.snapshot.listing import ListedCheckpoints
 from quorate.scripts.cli.snapshot.save import Saved
@@ -123,6 +124,9 @@ ANSWERS: Final[Mapping[str, type[BaseModel]]] = {
     "what-if": WhatIfReply,
 }
 
+#: Command -> the form of what is not one model's answer.
+FORMS: Final[Mapping[str, OwnForm]] = {**OWN_FORMS, **JOB_FORMS}
+
 #: Of forms in whose documents it does not stand.
 _VERSION_SAID: Final = "schema_version "
 #: Before the fields of each answer (``documents.as_document``).
@@ -147,7 +151,7 @@ _HEAD: Final[Mapping[str, Any]] = {
 def schema_of(command: str) -> dict[str, Any]:
     """The schema of what a command writes."""
     begin = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"quorate {command} --json"}
-    form = OWN_FORMS.get(command)
+    form = FORMS.get(command)
     made = ANSWERS[command].model_json_schema(mode="serialization") if form is None else own_schema(form)
     if form is not None and form.wrapping is not Wrapping.ANSWER:
         return begin | made | {"$comment": f"{form.wrapping}; {_VERSION_SAID}{SCHEMA_VERSION}"} | begin

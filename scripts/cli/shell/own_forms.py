@@ -235,11 +235,16 @@ class _Recovered(BaseModel):
     voters: list[_RecoveredVoter]
 
 
-class _Incidents(BaseModel):
+class Incidents(BaseModel):
+    """The findings of a search for incidents, whoever searched, but for rows that are counts."""
+
     clusters: list[HistorySpan]
     incidents: list[_fields(Incident, severity=str)]  # type: ignore[valid-type]
     broker_incarnations: list[Incarnation]
     failovers: list[_fields(Failover)]  # type: ignore[valid-type]
+
+
+class _IncidentsWithoutSpark(Incidents):
     reassignment_outcomes: list[dict[str, Any]]
     under_replicated: list[dict[str, Any]]
 
@@ -280,7 +285,7 @@ OWN_FORMS: Final[Mapping[str, OwnForm]] = {
     "history": OwnForm(Wrapping.LINES, _HistoryLine),
     "image diff": OwnForm(Wrapping.DOCUMENT, _ImageDifference),
     "image show": OwnForm(Wrapping.DOCUMENT, StateDocument),
-    "incidents": OwnForm(Wrapping.ANSWER, _Incidents),
+    "incidents": OwnForm(Wrapping.ANSWER, _IncidentsWithoutSpark),
     "log dump": OwnForm(Wrapping.LINES, _DumpedRecord),
     "login": OwnForm(Wrapping.DOCUMENT, _LoggedIn),
     "node list": OwnForm(Wrapping.LIST, LentNode),
