@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from quorate.broker.http.replies import ProcessReply
 from quorate.controller.client.connection import NoAnswer
 from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.metadata_log.errors import ApiError, QuorateError
+from quorate.scripts.benchmarks.command_lines import timed_command
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.nodes.restart import restart_all
 from quorate.scripts.benchmarks.processes import MeasuredCluster, Watch, brokers_sentence, running_cluster
@@ -192,20 +191,8 @@ class _Life:
             self._samples.add("the page, and all that it asks for", "ms", (time.perf_counter() - start) * _MS, 2000)
 
     async def _command(self, *words: str) -> float:
-        """Seconds from the start of the command line to its end."""
-        command = (sys.executable, "-P", "-m", "quorate.scripts.cli", *words, "--controllers", self._url)
-        start = time.perf_counter()
-        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
-        try:
-            _, complaint = await process.communicate()
-        except BaseException:
-            process.kill()
-            await process.wait()
-            raise
-        elapsed = time.perf_counter() - start
-        if process.returncode != exit_codes.REFUSED:  # a broker is lost: that is what they say
-            raise QuorateError(f"quorate {' '.join(words)} ended with {process.returncode}: {complaint.decode()}")
-        return elapsed
+        """Seconds from the start of the command line to its end. A broker is lost: that is what they say."""
+        return (await timed_command(*words, "--controllers", self._url, codes=(exit_codes.REFUSED,))).seconds
 
     async def _by_itself(self, seconds: float) -> None:
         """For so long at least, and until all controllers have written a checkpoint of what is there at the start."""

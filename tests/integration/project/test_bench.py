@@ -85,6 +85,22 @@ def test_bench_without_a_target_says_what_it_found(tmp_path: Path) -> None:
     assert {figure["name"] for figure in benchmark["figures"]} >= {"all slices", "longest slice", "partition changes"}
 
 
+def test_commands_are_each_timed_and_their_targets_are_those_that_operators_were_promised(tmp_path: Path) -> None:
+    [benchmark] = outcome("commands", tmp_path)["benchmarks"]
+
+    bounds = {figure["name"]: [one["at_most"] for one in figure["targets"]] for figure in benchmark["figures"]}
+    assert bounds == {
+        "incidents": [2.0],
+        "timeline": [2.0],
+        "history of 10 minutes, with checkpoints": [2.0],
+        "history of 10 minutes, without": [],
+        "--version": [],
+        "status": [1.0],
+        "explain": [1.0],
+        "completion of a topic's name": [0.3],
+    }
+
+
 def test_bench_prints_the_target_beside_the_figure(tmp_path: Path) -> None:
     done = bench("load", "--dir", str(tmp_path), *TINY)
 
