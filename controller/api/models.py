@@ -69,8 +69,9 @@ class MomentParameters(HttpModel):
     """The moment whose state is wanted."""
 
     at: str | None = Field(default=None, max_length=40, pattern=MOMENT_FORM)
-    """The state at an offset (`2000`), before the first batch that is later than a time (`2026-01-31T12:00:00Z`), or at
-    the end of an epoch (`epoch:7`), from the log and the checkpoints of the asked controller. Without it the newest."""
+    """The state at an offset (`2000`), after the last batch that is not later than a time (`2026-01-31T12:00:00Z`), or
+    at the end of an epoch (`epoch:7`), from the log and the checkpoints of the asked controller. Without it the newest.
+    """
 
     @field_validator("at")
     @classmethod

@@ -217,7 +217,7 @@ def _node(
         feed=MetadataFeed(source, parts.feed, lambda: clock.monotonic_ms() / 1000, history),
         checkpoints=storage.checkpoints,
         checkpoint_taking=checkpoints,
-        past=PastImages(history, storage.checkpoints, lambda: (*digests.kept(), controller.stable)),
+        past=PastImages(history, storage.checkpoints, lambda: (*digests.kept(), controller.stable), clock.wall_ms),
         counts=CountedImages(parts.config),
         search=PartitionSearch(parts.config),
         broker_reports=BrokerReports(clock.monotonic_ms),

@@ -63,7 +63,7 @@ def node_of(image: MetadataImage, cluster_id: str, leader_id: int | None, told: 
         feed=MetadataFeed(nothing, parts.feed),
         checkpoints=nothing,
         checkpoint_taking=nothing,
-        past=PastImages(nothing, nothing, lambda: (image,)),
+        past=PastImages(nothing, nothing, lambda: (image,), controller.scheduler.wall_ms),
         counts=CountedImages(config),
         search=PartitionSearch(config),
         broker_reports=no_broker_reports(controller),

@@ -122,11 +122,22 @@ class ReplayStep(NamedTuple):
 class PastImages:
     """Builds them off the loop, one at a time, and keeps the last few. Owned by the loop thread."""
 
-    def __init__(self, log: FeedSource, checkpoints: Checkpoints, held: Callable[[], Iterable[MetadataImage]]) -> None:
-        """``held``: gives committed states that are held in memory anyhow, the one that is now among them."""
+    def __init__(
+        self,
+        log: FeedSource,
+        checkpoints: Checkpoints,
+        held: Callable[[], Iterable[MetadataImage]],
+        wall_ms: Callable[[], float],
+    ) -> None:
+        """
+        Args:
+            held: gives committed states that are held in memory anyhow, the one that is now among them.
+            wall_ms: milliseconds since 1970; a later time is that of no state yet.
+        """
         self._log = log
         self._checkpoints = checkpoints
         self._held = held
+        self._wall_ms = wall_ms
         self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
         self._lock = asyncio.Lock()
         #: Of the thread, which goes on when nobody waits for it any more.
@@ -166,7 +177,7 @@ class PastImages:
         log, held_end = self._log, self._log.high_watermark
         end = held_end if end_offset is None else end_offset
         if end > held_end:
-            what = f"this controller's committed log ends {Moment(offset=end).shortfall(held_end, 0)}"
+            what = f"this controller's committed log ends {Moment(offset=end).shortfall(held_end, 0, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         begins = self._begins()
         start = await self.at(Moment(offset=self._begin_before(end, size, begins)))
@@ -214,8 +225,9 @@ class PastImages:
             self._require_begun(moment, until)
         step = await replayed_to(self._log, base, until, self._turn)
         head = step.state.head.provenance
-        if moment.lies_beyond(head.end_offset, head.epoch):
-            what = f"this controller's committed log ends {moment.shortfall(head.end_offset, head.epoch)}"
+        reached = head.end_offset, head.epoch, head.log_time_ms
+        if moment.lies_beyond(*reached, self._wall_ms()):
+            what = f"this controller's committed log ends {moment.shortfall(*reached)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         # A time that nothing is later than may come to more of the log soon.
         if step.is_there and not (moment.time_ms is not None and step.state.end_offset >= self._log.high_watermark):

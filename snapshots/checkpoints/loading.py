@@ -5,6 +5,7 @@ This is for tools: it reads files that nobody is writing to. A running node repl
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -90,12 +91,17 @@ def _checkpoint_at(file: LogFile, at: Moment | None) -> MetadataImage:
     covers = image.provenance
     if at is not None and not (
         at.reaches(covers.end_offset, covers.epoch, covers.log_time_ms)
-        and not at.lies_beyond(covers.end_offset, covers.epoch)
+        and not at.lies_beyond(covers.end_offset, covers.epoch, covers.log_time_ms, now_ms())
     ):
         raise ImageNotAvailable(
             f"{file.path}: a checkpoint holds the state at one offset, {covers.end_offset}, not at {at}"
         )
     return image
+
+
+def now_ms() -> float:
+    """Milliseconds since 1970 by the clock of the machine that reads a log: later times are yet to come."""
+    return time.time() * 1000
 
 
 def _beside(segment: LogFile) -> list[LogFile]:
@@ -153,8 +159,9 @@ def _load(
         _require_continuous(path, batch, state.end_offset, passed)
         state = _replayed(state, batch, until)
     head = state.head.provenance
-    if at is not None and at.lies_beyond(head.end_offset, head.epoch):
-        raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(head.end_offset, head.epoch)}{passed}")
+    reached = head.end_offset, head.epoch, head.log_time_ms
+    if at is not None and at.lies_beyond(*reached, now_ms()):
+        raise ImageNotAvailable(f"{path}: the log ends {at.shortfall(*reached)}{passed}")
     _require_reached(path, head.end_offset, passed)
     return state.stable
 

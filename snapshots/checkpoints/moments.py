@@ -79,10 +79,16 @@ class Moment:
         assert self.epoch is not None
         return epoch <= self.epoch
 
-    def lies_beyond(self, end_offset: int, epoch: int) -> bool:
-        """Whether a log that ends there, in this epoch, does not reach the moment. It reaches every time."""
+    def lies_beyond(self, end_offset: int, epoch: int, time_ms: int, now_ms: float) -> bool:
+        """Whether a log whose last batch ends there, of this epoch and time, does not reach the moment.
+
+        It reaches every time but those that are yet to come: until ``now_ms`` nothing came behind its end. Times are
+        of whole milliseconds, and now may be one that was rounded up.
+        """
         if self.offset is not None:
             return end_offset < self.offset
+        if self.time_ms is not None:
+            return max(time_ms, now_ms + 1) < self.time_ms
         return self.epoch is not None and epoch < self.epoch
 
     def lead(self, first: BatchHeader) -> str:
@@ -91,10 +97,12 @@ class Moment:
             return f"at {Moment(time_ms=first.timestamp)}, after {self}"
         return f"in epoch {first.epoch}, after epoch {self.epoch}"
 
-    def shortfall(self, end_offset: int, epoch: int) -> str:
+    def shortfall(self, end_offset: int, epoch: int, time_ms: int) -> str:
         """Words for the end of a log that the moment ``lies_beyond``, and for the moment."""
         if self.offset is not None:
             return f"at offset {end_offset}, before {self.offset}"
+        if self.time_ms is not None:
+            return f"at offset {end_offset}, time {Moment(time_ms=time_ms)}, before {self}, which is yet to come"
         return f"in epoch {epoch}, before epoch {self.epoch}"
 
 

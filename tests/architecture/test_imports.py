@@ -92,6 +92,7 @@ SHELLS = {
     "quorate.controller.reads.broker_absences": "decodes the log off the loop, a piece at a time",
     "quorate.controller.reads.replica_additions": "goes through the log off the loop, a piece at a time",
     "quorate.controller.reads.past": "replays old states on a thread",
+    "quorate.snapshots.checkpoints.loading": "tells by the clock of who reads files which times are yet to come",
     "quorate.metadata_log.cycle_collector": "times the interpreter's collections",
     "quorate.metadata_log.local_sockets": "listens at a path",
     "quorate.metadata_log.service_manager": "speaks to who started the process",

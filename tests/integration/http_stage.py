@@ -251,12 +251,12 @@ class Member:
             quorum,
             Machine(LoopScheduler(faults), faults, DrawnNumbers(node_id), lambda: next(ids).to_bytes(16, "big")),
         )
-        self.soft, self.url = SoftState(self), ""
-        self.checkpoints = CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
-        self.writing = HeldWriting(self)
+        self.soft, self.checkpoints = SoftState(self), CheckpointStore(self.disk, DIRECTORY, CheckpointSurvey((), ()))
+        self.writing, self.url = HeldWriting(self), ""
         log = (self.log, lambda: quorum.committed, lambda: self.controller.is_active)
         source, history = LogFeedSource(*log), LogHistorySource(*log)
         self.digests = StateDigests(source, DigestMemory(), Unpaced())
+        old = (history, self.checkpoints, lambda: (*self.digests.kept(), self.controller.stable))
         self.node = Node(
             cluster_id=CLUSTER_ID,
             peers=peers,
@@ -266,7 +266,7 @@ class Member:
             feed=MetadataFeed(source, feed_limits(), history=history),
             checkpoints=self.checkpoints,
             checkpoint_taking=self.writing.writer,
-            past=PastImages(history, self.checkpoints, lambda: (*self.digests.kept(), self.controller.stable)),
+            past=PastImages(*old, self.controller.scheduler.wall_ms),
             counts=CountedImages(self.role.config),
             search=PartitionSearch(self.role.config),
             broker_reports=BrokerReports(self.controller.scheduler.monotonic_ms),

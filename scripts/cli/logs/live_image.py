@@ -12,6 +12,7 @@ from quorate.scripts.cli.logs.live_log import TIMEOUT_MS, LiveLog
 from quorate.scripts.cli.logs.log_rights import naming_all_rights
 from quorate.scripts.terminal.asking import client_of
 from quorate.scripts.terminal.places.controllers import find_secret
+from quorate.snapshots.checkpoints.loading import now_ms
 from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
@@ -58,6 +59,7 @@ async def state_at(log: LiveLog, at: Moment | None) -> MetadataImage:
         if at is None or not is_time or header.timestamp <= (at.time_ms or 0):
             in_time = state
         position = FeedPosition(header.end_offset, header.epoch)
-    if at is not None and at.lies_beyond(*position):
-        raise ImageNotAvailable(f"{log.url}: its committed log ends {at.shortfall(*position)}")
+    reached = *position, state.head.provenance.log_time_ms
+    if at is not None and at.lies_beyond(*reached, now_ms()):
+        raise ImageNotAvailable(f"{log.url}: its committed log ends {at.shortfall(*reached)}")
     return in_time.stable

@@ -63,7 +63,7 @@ class FilePast:
         """
         held_end = self._newest.provenance.end_offset
         if end_offset is not None and end_offset > held_end:
-            what = f"the log ends {Moment(offset=end_offset).shortfall(held_end, 0)}"
+            what = f"the log ends {Moment(offset=end_offset).shortfall(held_end, 0, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         async with self._lock:
             return await asyncio.to_thread(partial(self._stretch, end_offset, size))

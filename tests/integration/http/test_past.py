@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
 from quorate.metadata_log.errors import ApiError
+from quorate.scripts.cli.logs import live_image as live_image_of_a_log
 from quorate.scripts.cli.logs.live_image import live_image
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
@@ -32,6 +34,15 @@ BAD = [
     Bad("offset to come", "GET", "/v1/brokers?at=999999", None, 409, "OFFSET_OUT_OF_RANGE", "before 999999"),
     Bad("epoch to come", "GET", "/v1/cluster?at=epoch:9", None, 409, "OFFSET_OUT_OF_RANGE", "before epoch 9"),
     Bad("time before the log", "GET", "/v1/status?at=1970-01-01", None, 409, "OFFSET_OUT_OF_RANGE", "log begins at"),
+    Bad(
+        "time to come",
+        "GET",
+        "/v1/topics?at=2999-01-01",
+        None,
+        409,
+        "OFFSET_OUT_OF_RANGE",
+        "+00:00, before 2999-01-01T00:00:00.000+00:00, which is yet to come",
+    ),
     Bad(
         "epoch before it", "GET", "/v1/topics?at=epoch:0", None, 409, "OFFSET_OUT_OF_RANGE", "begins in epoch 1, after"
     ),
@@ -90,7 +101,7 @@ async def test_every_controller_shows_its_state_at_every_moment() -> None:
             assert await names(s, node_id, str(two)) == ["one", "two"]
             assert await names(s, node_id, "epoch:1") == ["one"]
             assert await names(s, node_id, "epoch:2") == ["one", "two"]
-            assert await names(s, node_id, "2999-01-01T00:00:00Z") == ["one", "two"]
+            assert await names(s, node_id, str(datetime.now(UTC)).replace("+00:00", "Z")) == ["one", "two"]
         brokers = (await s.ask(3, "GET", f"/v1/brokers?at={empty}"))[1]["brokers"]
         cluster = (await s.ask(3, "GET", f"/v1/cluster?at={one}"))[1]
         assert brokers == []
@@ -117,7 +128,9 @@ async def test_old_state_is_built_once_and_from_the_nearest_one() -> None:
         assert past.built == 2 + IMAGES_MAX
 
 
-async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_batch_not_later() -> None:
+async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_batch_not_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One controller's clock was ahead, as in a log of Kafka's: what its successor wrote is seen all the same."""
     async with stage(1) as s:
         await s.register(1, 11)
@@ -133,6 +146,10 @@ async def test_state_at_a_time_of_a_log_whose_times_fall_is_that_after_the_last_
             await create(s, "since")
         past = s.members[1].node.past
         assert isinstance(past, PastImages)
+        # Of none of these times it may be said that they are yet to come.
+        later = usual + 3_600_000
+        past._wall_ms = lambda: later
+        monkeypatch.setattr(live_image_of_a_log, "now_ms", lambda: later)
         assert [len((await past.at(Moment(time_ms=usual + ahead))).topics) for ahead in (9, 10, 3_599_999)] == [0, 2, 2]
         assert await past.at(Moment(time_ms=usual + 9)) is await past.at(Moment(time_ms=usual + 9))
         # The same made from the controller's log by a command.
@@ -272,6 +289,12 @@ async def test_commands_show_the_state_at_a_moment_of_a_cluster_and_of_files(use
 async def test_commands_refuse_moments_and_files_that_are_not_there(tmp_path: Path) -> None:
     wrong = await alone("topics", "list", "--from", str(tmp_path), "--at", "yesterday")
     assert (wrong.code, "is no moment" in wrong.said) == (exit_codes.USAGE, True)
+    log = "tests/data/kafka/dynamic-small/m1/log"
+    for question in (("explain",), ("status",), ("what-if", "stop", "broker", "11"), ("topics", "list")):
+        to_come = await alone(*question, "--from", log, "--at", "2999-01-01")
+        assert (to_come.code, to_come.out) == (exit_codes.REFUSED, "")
+        assert "the log ends at offset" in to_come.err
+        assert "before 2999-01-01T00:00:00.000+00:00, which is yet to come" in to_come.err
     empty = await alone("topics", "list", "--from", str(tmp_path))
     assert (empty.code, "holds no segment" in empty.err) == (exit_codes.REFUSED, True)
 

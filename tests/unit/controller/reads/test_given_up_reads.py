@@ -67,7 +67,9 @@ def of_the_past(work: Work, monkeypatch: pytest.MonkeyPatch) -> Asked:
         return step._replace(is_there=True)
 
     monkeypatch.setattr(past, "_carried_on", carried_on)
-    images = PastImages(cast(FeedSource, Log(WRITTEN)), cast(Checkpoints, NoCheckpoints()), lambda: (EMPTY_IMAGE,))
+    images = PastImages(
+        cast(FeedSource, Log(WRITTEN)), cast(Checkpoints, NoCheckpoints()), lambda: (EMPTY_IMAGE,), lambda: 0.0
+    )
     return lambda: images.at(parse_moment("6"))
 
 

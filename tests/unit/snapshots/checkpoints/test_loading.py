@@ -96,9 +96,28 @@ def test_image_at_a_time_is_that_after_the_last_batch_that_is_not_later(tmp_path
 def test_image_at_a_time_is_that_before_the_first_later_batch(tmp_path: Path) -> None:
     write_segment(tmp_path, 0, [config("a"), config("b")], [config("c")], [config("d")])
 
-    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (0, 1, 2, 3, 10**15)}
+    found = {time: value(tmp_path, Moment(time_ms=time)) for time in (0, 1, 2, 3, 10**12)}
 
-    assert found == {0: "b", 1: "b", 2: "c", 3: "d", 10**15: "d"}
+    assert found == {0: "b", 1: "b", 2: "c", 3: "d", 10**12: "d"}
+
+
+def test_time_that_is_yet_to_come_is_that_of_no_state(tmp_path: Path) -> None:
+    """Unless the log was written by a clock that is ahead of this one."""
+    to_come = Moment(time_ms=10**14)
+    file = write_checkpoint(tmp_path, 6, "kept", time_ms=5)
+    segment = write_segment(tmp_path, 6, [config("a")], times=(1_000,))
+
+    for path in (tmp_path, segment):
+        with pytest.raises(
+            ImageNotAvailable,
+            match=r"the log ends at offset 7, time 1970-01-01T00:00:01\S*, before 5138-11-16\S*, which is yet to come",
+        ):
+            load_image(path, to_come)
+    with pytest.raises(ImageNotAvailable, match="the state at one offset, 6, not at 5138-11-16"):
+        load_image(file, to_come)
+    segment.unlink()
+    write_segment(tmp_path, 6, [config("b")], times=(10**14,))
+    assert value(tmp_path, to_come) == "b"
 
 
 def test_image_at_an_epoch_is_that_at_its_end(tmp_path: Path) -> None:
