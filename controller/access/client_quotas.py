@@ -156,14 +156,14 @@ def _check_value(keys: Mapping[str, float | None], key: str, value: float) -> No
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key}")
     if value <= 0:
-        raise _invalid(f"Quota {key} must be greater than 0")
+        raise _invalid(f"Quota {key} must be greater than 0, and {value:.15g} is not")
     largest = keys[key]
     if largest is None:
         return
     if value > largest:
-        raise _invalid(f"Proposed value for {key} is too large for {_TYPE_NAMES[largest]}.")
+        raise _invalid(f"Proposed value {value:.15g} for {key} is too large for {_TYPE_NAMES[largest]}.")
     if value % 1.0 > _FRACTION_MAX:
-        raise _invalid(f"{key} cannot be a fractional value.")
+        raise _invalid(f"{key} is {value:.15g}, and cannot be a fractional value.")
 
 
 def _entity_text(entity: QuotaEntity) -> str:

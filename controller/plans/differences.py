@@ -9,11 +9,17 @@ from quorate.controller.api.answers.plan_models import Fact, FactValue
 
 
 def differences(then: Sequence[Fact], now: Sequence[Fact]) -> list[str]:
-    """A sentence for each value that is not what it was, as ``topic orders has 6 partitions, not 3``."""
+    """A sentence for each value that is not what it was, as ``topic orders has 6 partitions, not 3``, and for each
+    thing that nothing was known of.
+    """
     known, found = _by_name(then), _by_name(now)
     sentences: list[str] = []
     for name in dict.fromkeys((*known, *found)):
-        sentences += _of_one(name[0], known.get(name, {}), found.get(name, {}))
+        about, _ = name
+        if (about, 0) in known:
+            sentences += _of_one(about, known.get(name, {}), found.get(name, {}))
+        else:  # as of the broker of a replica that is new; or the plan's file was changed
+            sentences.append(f"the plan has no fact about {about}, which its change goes by")
     return sentences
 
 

@@ -10,7 +10,11 @@ def check_record_count(count: int) -> None:
     """Refuse an operation that would write too much.
 
     Raises:
-        LimitExceeded: POLICY_VIOLATION, with Kafka's sentence for it.
+        LimitExceeded: POLICY_VIOLATION, with Kafka's sentence for it, how much it is, and the most.
     """
     if count > RECORDS_PER_OPERATION_MAX:
-        raise LimitExceeded("Unable to perform excessively large batch operation.", ErrorCode.POLICY_VIOLATION)
+        problem = (
+            f"Unable to perform excessively large batch operation: it would write {count} records, "
+            f"and {RECORDS_PER_OPERATION_MAX} is the most."
+        )
+        raise LimitExceeded(problem, ErrorCode.POLICY_VIOLATION)

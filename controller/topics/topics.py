@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Final
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from quorate.controller.protocol import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from quorate.controller.protocol.limits import check_record_count
 from quorate.controller.protocol.topic_names import METADATA_TOPIC, name_problem
 from quorate.controller.quotas.mutations import MutationQuota
 from quorate.controller.topics.assignments import (
@@ -51,8 +51,6 @@ from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.metadata_log.records.records import RemoveTopicRecord, TopicRecord, VersionedRecord
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import Topic
-
-_TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +178,8 @@ def _shown(topic: CreatableTopic, placement: Placement, configs: Mapping[str, st
 
 
 def _check_records(count: int, records_left: int) -> None:
-    if count > records_left:
-        raise LimitExceeded(_TOO_MANY, ErrorCode.POLICY_VIOLATION)
+    """Refuse so many more records than the topics before have left. Each partition is one."""
+    check_record_count(RECORDS_PER_OPERATION_MAX - records_left + count)
 
 
 def _given_replicas(image: MetadataImage, topic: CreatableTopic) -> Placement:

@@ -208,8 +208,11 @@ def broker_ids(text: str, option: str = "--brokers") -> list[int]:
         if not _is_id(first) or (dash and not _is_id(last)):
             raise typer.BadParameter(f"{part[:80]!r} is no broker id, and no range as 11-13", param_hint=option)
         low, high = int(first), int(last if dash else first)
-        if not 0 <= high - low < _RANGE_MAX:
-            raise typer.BadParameter(f"{part!r} is no range of up to {_RANGE_MAX} brokers", param_hint=option)
+        if high < low:
+            raise typer.BadParameter(f"{part!r} is no range: say the lower id first, {high}-{low}", param_hint=option)
+        if high - low >= _RANGE_MAX:
+            what = f"{part!r} is a range of {high - low + 1} brokers: {_RANGE_MAX} is the most"
+            raise typer.BadParameter(what, param_hint=option)
         ids.update(range(low, high + 1))
     return sorted(ids)
 

@@ -17,7 +17,10 @@ from quorate.snapshots.replay.replay_state import ReplayState
 
 _RELATIVE: Final = re.compile(r"^([0-9]{1,9}(?:\.[0-9]{1,3})?)(ms|s|m|h|d|w)$")
 _MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_RULE: Final = "say how long ago, as 90s, 30m, 2h or 7d, or a time as 2026-01-31T12:00:00Z, an offset, or epoch:7"
+_RULE: Final = (
+    "say how long ago, as 90s, 30m, 2h or 7d, in 9 digits at most, or a time as 2026-01-31T12:00:00Z, an offset, "
+    "or epoch:7"
+)
 
 
 def _checked(text: str | None) -> str | None:

@@ -118,7 +118,7 @@ async def test_order_of_types_does_not_matter(stage: AccessStage) -> None:
 async def test_entities_of_one_request_have_their_own_outcomes(stage: AccessStage) -> None:
     outcomes, records = await alter(stage, (ANA, {RATE: 0}), ({"user": "bo"}, {RATE: 5}))
     assert outcomes == [
-        (ErrorCode.INVALID_REQUEST, "Quota producer_byte_rate must be greater than 0"),
+        (ErrorCode.INVALID_REQUEST, "Quota producer_byte_rate must be greater than 0, and 0 is not"),
         (ErrorCode.NONE, None),
     ]
     assert records == [ClientQuotaRecord((EntityData("user", "bo"),), RATE, 5.0)]
@@ -199,11 +199,11 @@ async def test_users_and_clients_have_no_connection_rate(stage: AccessStage, ent
     ("key", "value", "says"),
     [
         (RATE, 0, "must be greater than 0"),
-        (RATE, -1, "must be greater than 0"),
+        (RATE, -1, "producer_byte_rate must be greater than 0, and -1 is not"),
         ("request_percentage", -0.0, "must be greater than 0"),
-        (RATE, 0.5, "cannot be a fractional value."),
+        (RATE, 0.5, "producer_byte_rate is 0.5, and cannot be a fractional value."),
         (RATE, 7.99999, "cannot be a fractional value."),
-        (RATE, 1e19, "is too large for a LONG."),
+        (RATE, 1e19, "value 1e+19 for producer_byte_rate is too large for a LONG."),
         (RATE, 2.0**63, None),
         (RATE, 5.0000001, None),
         (CONNECTIONS, 2.0**31, "is too large for an INT."),

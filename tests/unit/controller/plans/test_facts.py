@@ -100,6 +100,16 @@ def test_moves_go_by_who_gets_replicas_and_not_by_who_leads(cluster: SmallCluste
     assert facts_of(cluster.image, change(moving([1], 7)))[1].values == {"replicas": None}
 
 
+def test_thing_that_a_change_goes_by_and_the_plan_does_not_know_is_named(cluster: SmallCluster) -> None:
+    """Not as something that is new: it may have been there all the while."""
+    now = facts_of(cluster.image, change(moving([2, 3])))
+    assert differences([], now) == [
+        f"the plan has no fact about {about}, which its change goes by"
+        for about in ("topic orders", "partition orders-0", "broker 2", "broker 3")
+    ]
+    assert differences(now[:-1], now) == ["the plan has no fact about broker 3, which its change goes by"]
+
+
 def test_places_are_those_of_the_partitions_in_the_order_in_which_moves_name_them(cluster: SmallCluster) -> None:
     places = {0: [0, 1], 1: [3, 1], 2: [2, 0]}
     cluster.create("wide", *places.values())

@@ -106,6 +106,7 @@ def test_create_more_records_than_one_operation_may_write_is_refused(count: int)
     with pytest.raises(LimitExceeded) as caught:
         decide_create_topics(cluster.image, cluster.config, request, JavaRandom(1), cluster.new_topic_id)
     assert caught.value.code == ErrorCode.POLICY_VIOLATION
+    assert f"it would write {count} records, and 10000 is the most." in caught.value.message
 
 
 def test_create_partitions_grows_a_topic() -> None:

@@ -46,6 +46,19 @@ def test_text_that_names_no_brokers_is_refused(text: str) -> None:
         broker_ids(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2,14-11", "'14-11' is no range: say the lower id first, 11-14"),
+        ("0-10000", "'0-10000' is a range of 10001 brokers: 10000 is the most"),
+    ],
+)
+def test_range_that_is_none_is_refused_with_its_rule(text: str, says: str) -> None:
+    with pytest.raises(typer.BadParameter, match=says) as refused:
+        broker_ids(text, "--exclude")
+    assert refused.value.param_hint == "--exclude"
+
+
 def test_partitions_are_named_by_topic_and_number() -> None:
     assert list(topic_partitions(["orders-17", "a-b-0"])) == [("orders", 17), ("a-b", 0)]
 
