@@ -12,7 +12,7 @@ from rich.text import Text
 from quorate.controller.api.answers.explain_models import ExplainedRemedy, ExplainedSymptom
 from quorate.controller.api.answers.status_models import StatusReply
 from quorate.controller.api.resources import BrokerReply, ElectionsReply, PartitionCounts, StatesReply, VoterReply
-from quorate.scripts.cli.answers.explanation_words import cause_words
+from quorate.scripts.cli.answers.explanation_words import cause_words, command_words, start_words
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import ago, counted, or_dash
 from quorate.scripts.terminal.survey import AskedController, ControllerSurvey
@@ -98,10 +98,11 @@ def _causes(symptom: ExplainedSymptom) -> Iterator[str]:
 def _to_do(survey: ControllerSurvey, remedies: Sequence[ExplainedRemedy]) -> Iterator[str]:
     if survey.verdict == "no-quorum" and (silent := _silent(survey)):
         yield f"start {', '.join(silent)}; where disks are lost: quorate recover survey"
+        yield f"    {start_words(name.replace(' ', '-') for name in silent)}"
     for remedy in remedies[:_REMEDIES_MAX]:
         yield f"{remedy.message}{'' if remedy.risk == 'NONE' else f'  (risk: {remedy.risk})'}"
-        if remedy.command:
-            yield f"    {remedy.command}"
+        if command := command_words(remedy):
+            yield f"    {command}"
     if remedies:
         yield "quorate explain names the partitions, and tells the rest"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quorate.controller.api.answers.explain_models import (
     ExplainedCause,
     ExplainedController,
     ExplainedReassignment,
+    ExplainedRemedy,
     ExplainReply,
 )
 from quorate.scripts.terminal.output import ago, counted, format_time
@@ -57,8 +58,25 @@ def explanation_lines(reply: ExplainReply) -> Iterator[str]:
         yield f"{place:4}. {remedy.message}  [{remedy.code}, risk {remedy.risk}]"
         if remedy.replicas:
             yield f"      {counted(remedy.replicas, 'replica')} in sync again once caught up"
-        if remedy.command:
-            yield f"      {remedy.command}"
+        if command := command_words(remedy):
+            yield f"      {command}"
+
+
+def command_words(remedy: ExplainedRemedy) -> str:
+    """A remedy's command, or what starts the process that it names; empty where there is none.
+
+    No controller knows how the processes of others are started.
+    """
+    if remedy.code == "START_BROKER":
+        return start_words([f"broker-{remedy.broker}"])
+    if remedy.code == "START_CONTROLLER" and remedy.controller is not None:
+        return start_words([f"controller-{remedy.controller}"])
+    return remedy.command
+
+
+def start_words(names: Iterable[str]) -> str:
+    """The command that starts processes, by their names in a local cluster, and what does it in others."""
+    return f"quorate node start {' '.join(names)}  (a cluster of quorate up; elsewhere: its service, where it ran)"
 
 
 def _reassignment_lines(moving: ExplainedReassignment) -> Iterator[str]:

@@ -68,6 +68,7 @@ async def test_one_topic_and_one_partition_are_explained_by_themselves() -> None
     assert "    because broker 14 is down since 2026-11-21T00:14:53.807+00:00: 1 partition\n" in shown.out
     assert "\n    single.replica-1\n" in shown.out
     assert "   1. start broker 14: 1 partition is led again (1 by their last known leader" in shown.out
+    assert "\n      quorate node start broker-14  (a cluster of quorate up; elsewhere: its service" in shown.out
     healthy = await alone("explain", "partition", "single.replica-0", "--from", M2)
     assert (healthy.code, healthy.out) == (exit_codes.DONE, "Nothing is wrong with 1 partition.\n")
 
@@ -148,7 +149,8 @@ async def test_controller_is_explained_with_what_its_loss_would_mean() -> None:
         assert (
             "\ncontroller 3 is unreachable: 0 more can fail before writes stop  [CONTROLLERS_UNREACHABLE]\n" in gone.out
         )
-        assert "   1. start controller 3: it goes on where it was  [START_CONTROLLER, risk NONE]\n" in gone.out
+        start = "   1. start controller 3: it goes on where it was  [START_CONTROLLER, risk NONE]\n"
+        assert f"{start}      quorate node start controller-3  (a cluster of quorate up;" in gone.out
         assert gone.out.endswith("      quorate recover rejoin --node-id 3\n")
 
         needed = await user.run("explain", "controller", "2", "--json")

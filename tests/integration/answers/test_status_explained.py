@@ -22,6 +22,7 @@ async def test_status_of_lost_brokers_tells_which_explain_what_and_what_to_do(ka
     to_do = lines[lines.index("To do:") + 1 :]
     assert to_do[0].startswith("start broker 13: 780 partitions are led again")
     assert to_do[0].endswith("(risk: LAST_KNOWN_LEADER)")
+    assert to_do[1].startswith("quorate node start broker-13  (a cluster of quorate up; elsewhere: its service")
 
 
 async def test_status_for_programs_has_a_code_for_each_reason_and_the_explanation(kafka_data: Path) -> None:
