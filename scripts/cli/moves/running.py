@@ -16,7 +16,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import MovePlan, PartitionName, plan_lines
 from quorate.scripts.cli.moves.waves import AT_ONCE_DEFAULT, MoveRun, reassignment_request
-from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.arguments import AsJson, DryRun, PlanTo, Yes, broker_ids, confirm
 from quorate.scripts.terminal.asking import ask
@@ -141,15 +141,15 @@ def move(purpose: Purpose, options: MoveOptions) -> MoveReport:
 
 def _write_down(file: Path, plan: MovePlan, purpose: Purpose, options: MoveOptions) -> None:
     """Write the moves as a plan in waves: `--at-once` of them each, one after the other."""
-    if not plan.moves:
-        raise NothingToPlan(purpose.done)
+    going = f"{counted(len(plan.in_motion), 'partition')} on the way already, and no other has to move."
     waves = (plan.moves[first : first + options.at_once] for first in range(0, len(plan.moves), options.at_once))
     changes = [
         PlannedChange(alter_partition_reassignments=reassignment_request({move.name: move.after for move in wave}))
         for wave in waves
     ]
     made_by = " ".join(purpose.command.split()[1:3])
-    write_plan(file, made_by, changes, options.controllers, options.secret_file, waits=True)
+    if_none = going if plan.in_motion else purpose.done
+    write_plan(file, made_by, changes, options.controllers, options.secret_file, waits=True, if_none=if_none)
 
 
 def end(report: MoveReport, purpose: Purpose, options: MoveOptions) -> None:

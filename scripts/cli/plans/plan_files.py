@@ -26,10 +26,6 @@ from quorate.scripts.terminal.output import reader_may_leave
 _FILE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
-class NothingToPlan(QuorateError):
-    """A command would change nothing."""
-
-
 class PlanTooLarge(QuorateError):
     """A plan that nobody could apply, as it would be refused where it is read."""
 
@@ -42,16 +38,21 @@ def write_plan(
     secret_file: Path | None,
     *,
     waits: bool = False,
+    if_none: str = "",
 ) -> None:
-    """Write down changes instead of making them, with what they go by, and show them.
+    """Write down changes instead of making them, with what they go by, and show them. None: say so, and no more.
 
     Args:
         made_by: the command, without its arguments.
         waits: each change begins when the moves of the one before it are done.
+        if_none: a sentence on how it is, where there may be no changes.
 
     Raises:
         typer.BadParameter: the file is there, or cannot be written. PlanTooLarge: the plan is. As ``ask``.
     """
+    if not changes:
+        sys.stderr.write(f"quorate: {if_none} There is nothing to plan, and {file} was not written.\n")
+        return
     refuse_existing(file)
     if len(changes) > PLAN_STEPS_MAX:
         raise PlanTooLarge(

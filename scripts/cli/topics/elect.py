@@ -20,7 +20,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.json_files import ElectionFile, read_json
 from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.cli.topics.reassignment_steps import NotNow
@@ -76,10 +76,9 @@ def elect(
     kind: Literal["PREFERRED", "UNCLEAN"] = "UNCLEAN" if election_type is ElectionType.UNCLEAN else "PREFERRED"
     if plan is not None:
         named = ask(controllers, secret_file, lambda client: _needing(client, kind)) if wanted is None else wanted
-        if not named:
-            raise NothingToPlan("no partition needs an election: there is nothing to plan")
         change = PlannedChange(elect_leaders=ElectLeadersRequest(election_type=kind, topic_partitions=named))
-        write_plan(plan, "elect", [change], controllers, secret_file)
+        if_none = "No partition needs an election."
+        write_plan(plan, "elect", [change] if named else [], controllers, secret_file, if_none=if_none)
         return
     if election_type is ElectionType.UNCLEAN:
         what = "all partitions without a leader" if wanted is None else counted(_count(wanted), "partition")

@@ -17,7 +17,7 @@ from quorate.controller.protocol import (
     TopicConfig,
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode
-from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.config_names import point_out_slips
 from quorate.scripts.terminal.arguments import AsJson, Assignment, DryRun, PlanTo, Topics, key_values, replica_lists
 from quorate.scripts.terminal.asking import ask
@@ -71,17 +71,15 @@ def create(
         report(reply, outcomes, as_json=as_json)
         return
     exit_by(outcomes)
-    change = PlannedChange(create_topics=CreateTopicsRequest(topics=_settled(wanted, reply)))
-    write_plan(plan, "topics create", [change], controllers, secret_file)
+    settled = _settled(wanted, reply)
+    changes = [PlannedChange(create_topics=CreateTopicsRequest(topics=settled))] if settled else []
+    exist = "All of these topics exist already."
+    write_plan(plan, "topics create", changes, controllers, secret_file, if_none=exist)
 
 
 def _settled(wanted: list[CreatableTopic], reply: CreateTopicsResponse) -> list[CreatableTopic]:
-    """Those that can be created, with the defaults that hold now written down.
-
-    Raises:
-        NothingToPlan: none can.
-    """
-    settled = [
+    """Those that can be created, with the defaults that hold now written down."""
+    return [
         topic
         if topic.assignments
         else topic.model_copy(
@@ -90,9 +88,6 @@ def _settled(wanted: list[CreatableTopic], reply: CreateTopicsResponse) -> list[
         for topic, result in zip(wanted, reply.topics, strict=True)
         if result.error_code is ErrorCode.NONE
     ]
-    if not settled:
-        raise NothingToPlan("all of these topics exist already: there is nothing to plan")
-    return settled
 
 
 async def _create(client: ControllerClient, request: CreateTopicsRequest) -> CreateTopicsResponse:

@@ -25,7 +25,7 @@ from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.replication_factor import set_replication_factor
 from quorate.scripts.cli.option_groups import command_of
-from quorate.scripts.cli.plans.plan_files import NothingToPlan, write_plan
+from quorate.scripts.cli.plans.plan_files import write_plan
 from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, no_such_topic
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, RARE_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_creation import create
@@ -321,9 +321,8 @@ def delete(
     names = [topic.name for topic in found.topics]
     request = DeleteTopicsRequest(topic_ids=[topic.topic_id for topic in found.topics])
     if plan is not None:
-        if not names:
-            raise NothingToPlan("no topic matches: there is nothing to plan")
-        write_plan(plan, "topics delete", [PlannedChange(delete_topics=request)], controllers, secret_file)
+        changes = [PlannedChange(delete_topics=request)] if names else []
+        write_plan(plan, "topics delete", changes, controllers, secret_file, if_none="No topic matches.")
         return
     if names:
         confirm(f"delete {_named(names)} for good", yes=yes)

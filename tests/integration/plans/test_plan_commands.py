@@ -227,6 +227,26 @@ async def test_plan_of_moves_waits_goes_on_after_an_interruption_and_names_broke
     assert await refused(user, elsewhere) == ["quorate: broker 14: state is not registered, not active"]
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("brokers", "drain", "13"), "Broker 13 holds no replica."),
+        (("topics", "set-replication-factor", "orders", "2"), "All partitions of orders have 2 replicas."),
+        (("elect", "--type", "preferred", "--all"), "No partition needs an election."),
+        (("topics", "create", "orders", "--if-not-exists"), "All of these topics exist already."),
+        (("topics", "delete", "none-*", "--if-exists"), "No topic matches."),
+    ],
+)
+async def test_what_is_so_already_is_done_and_needs_no_plan(
+    user: Terminal, tmp_path: Path, command: tuple[str, ...], why: str
+) -> None:
+    file, before = tmp_path / "plan.json", state(user)
+    ended = await user.run(*command, "--plan", str(file))
+    said = f"quorate: {why} There is nothing to plan, and {file} was not written.\n"
+    assert ended == (exit_codes.DONE, "", said)
+    assert (file.exists(), state(user)) == (False, before)
+
+
 async def test_step_whose_answer_is_lost_is_neither_done_nor_refused(user: Terminal, tmp_path: Path) -> None:
     file, quorum = tmp_path / "plan.json", user.stage.quorum
     await planned(user, file, "topics", "delete", "orders")
