@@ -60,7 +60,7 @@ from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.api.tls_entrance import NO_CERTIFICATE, peer_certificate
 from quorate.controller.connections.framework_connection import connection_of, mark_answering
 from quorate.controller.connections.framework_handler import FrameworkHandler
-from quorate.controller.connections.http_counts import HttpCounts
+from quorate.controller.connections.http_counts import SERVER_LIMITS, HttpCounts
 from quorate.controller.connections.listening import IDLE_S, ListeningPort
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.identity.claims import NoAccess, RequestClaims
@@ -115,7 +115,7 @@ class BrokerHttp:
         #: Of the loop, where this process is all that runs on it.
         self.standstills = Standstills()
         self._names = TopicsByName()
-        self._counts = HttpCounts()
+        self._counts = HttpCounts(SERVER_LIMITS)
         self._turns = ReadTurns()
         self._wrong_tokens = WrongTokens(lambda: time.monotonic() * 1000)
         app = web.Application(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sized
+from collections.abc import Iterable, Mapping, Sized
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +18,29 @@ BUCKETS: Final = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
 _LIMITS: Final[Mapping[int, str]] = MappingProxyType(
     {408: "head_timeout_ms", 413: "body_bytes_max", 431: "head_bytes_max"}
 )
+#: Limits of every server, by the names that refusals are counted by.
+SERVER_LIMITS: Final = ("body_bytes_max", "connections_max", "head_bytes_max", "head_timeout_ms")
+#: Limits of controllers.
+CONTROLLER_LIMITS: Final = (
+    *SERVER_LIMITS,
+    "answers",
+    "bodies_bytes_max",
+    "checkpoints",
+    "connection_creation_rate",
+    "connections_per_address_max",
+    "connections_per_second_max",
+    "controller_mutation_rate",
+    "digests",
+    "event_queue",
+    "event_streams",
+    "failed_logins",
+    "feed_fetches",
+    "forwarded_requests",
+    "logins",
+    "uncommitted_bytes",
+    "unconfirmed_answers",
+    "unread_answers",
+)
 #: The only limit of others than ``Overloaded``: a client's quota.
 _QUOTA: Final = "controller_mutation_rate"
 
@@ -25,11 +48,12 @@ _QUOTA: Final = "controller_mutation_rate"
 class HttpCounts:
     """Of one server. Owned by the loop thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Iterable[str] = ()) -> None:
+        """``limits``: those that are known, counted from 0 on: who watches a counter rise sees its first event, too."""
         #: Route, with its method -> from a request's head until its answer was made.
         self.seconds: dict[str, Histogram] = {}
         #: Limit -> requests and connections that it refused.
-        self.refused: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter(dict.fromkeys(limits, 0))
         #: The places that are taken; that of the server, once it listens.
         self.connections: Sized = ()
 

@@ -10,20 +10,21 @@ BURST: Final = 100
 BURST_MS: Final = 60_000.0
 #: The kind of those who show nothing; they try nothing either.
 NOTHING: Final = "nothing"
+KINDS: Final = ("bearer", "certificate", "login", "seal", "other", NOTHING)
 
 
 class FailedProofs:
     """Of one controller. Owned by the loop thread. Takes no more memory, however many there are."""
 
     def __init__(self) -> None:
-        #: Kind -> number.
-        self.counts: dict[str, int] = {}
+        #: Kind -> number, from 0 on: who watches a counter rise sees its first event, too.
+        self.counts = dict.fromkeys(KINDS, 0)
         #: When the last ones failed, in milliseconds of one monotonic clock, and where they came from.
         self._last: deque[tuple[float, str]] = deque(maxlen=BURST)
 
     def note(self, kind: str, address: str, now_ms: float) -> None:
-        """One more. ``kind``: what was shown, of a few."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
+        """One more. ``kind``: what was shown, of ``KINDS``."""
+        self.counts[kind] += 1
         if kind != NOTHING:
             self._last.append((now_ms, address))
 

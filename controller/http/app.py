@@ -17,7 +17,7 @@ from quorate.controller.client.connection import make_session
 from quorate.controller.connections.bodies import Bodies
 from quorate.controller.connections.body_turns import BodyTurns
 from quorate.controller.connections.framework_connection import connection_of
-from quorate.controller.connections.http_counts import HttpCounts
+from quorate.controller.connections.http_counts import CONTROLLER_LIMITS, HttpCounts
 from quorate.controller.connections.places import NoPlace
 from quorate.controller.decisions.origin import ORIGIN
 from quorate.controller.engine.failed_proofs import NOTHING
@@ -72,7 +72,7 @@ def make_app(node: Node, routes: Sequence[Route] = ROUTES) -> web.Application:
     )
     app[NODE_KEY] = node
     app[BODIES_KEY] = _bodies(node)
-    app[COUNTS_KEY] = HttpCounts()
+    app[COUNTS_KEY] = HttpCounts(CONTROLLER_LIMITS)
     app[TURNS_KEY] = BodyTurns()
     limits = node.limits
     app[LINES_KEY] = {kind: ForwardLine(limits.forwarded_at_once, limits.forward_waiting_max) for kind in ForwardedKind}

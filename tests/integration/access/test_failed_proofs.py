@@ -13,7 +13,7 @@ from quorate.controller.api import headers
 from quorate.controller.api.errors import is_no_access
 from quorate.controller.api.tls_files import TlsFiles, TlsPaths
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.engine.failed_proofs import BURST
+from quorate.controller.engine.failed_proofs import BURST, KINDS
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.identity.login_failures import FAILURES_MAX
 from quorate.metadata_log.errors import ApiError
@@ -30,12 +30,14 @@ async def counted(g: Guarded) -> dict[str, float]:
 
 async def test_wrong_proofs_are_counted_by_kind_and_right_ones_are_not(tmp_path: Path) -> None:
     async with guarded(tmp_path) as g:
+        nothing = await counted(g)
+        assert nothing == dict.fromkeys(KINDS, 0.0), "an alert on their increase sees the first one, too"
         for authorization in ("Bearer rubbish", "Quorate-Seal 1.2.3", "Basic dXNlcg==", "Bearer more"):
             status, _ = await g.ask("nobody", "GET", "/v1/status", more={"Authorization": authorization})
             assert status == 401
         assert (await g.ask("User:root", "GET", "/v1/status"))[0] == 200
         assert (await g.ask("User:ana", "GET", "/v1/status"))[0] == 403
-        assert await counted(g) == {"bearer": 2.0, "seal": 1.0, "other": 1.0}
+        assert await counted(g) == {**nothing, "bearer": 2.0, "seal": 1.0, "other": 1.0}
 
 
 async def test_many_of_them_are_remembered_with_where_they_came_from(tmp_path: Path) -> None:

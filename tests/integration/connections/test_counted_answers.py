@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.controller.connections.http_counts import BUCKETS
+from quorate.controller.connections.http_counts import BUCKETS, CONTROLLER_LIMITS
 from tests.default_parts import node_limits
 from tests.integration.controllers.test_metrics_page import Scrape
 from tests.integration.http.test_express import HOST, TOPICS, Client, in_lane, new_topics, request
@@ -63,7 +63,11 @@ async def test_limits_count_what_they_refuse_once_each() -> None:
         assert (await one_too_many.read())[0] == 429
         seen = await scraped(on)
         refused = {key[1]: value for key, value in seen.values.items() if "limit_refusals_total" in key[0]}
-        assert refused == {"body_bytes_max": 1, "head_bytes_max": 1, "connections_per_address_max": 1}
+        assert refused == dict.fromkeys(CONTROLLER_LIMITS, 0) | {
+            "body_bytes_max": 1,
+            "head_bytes_max": 1,
+            "connections_per_address_max": 1,
+        }
         assert seen["http_connections_open"] == 3
         for client in (*others, one_too_many):
             client.close()

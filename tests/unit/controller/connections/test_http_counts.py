@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorate.controller.api.errors import HttpRefusal
-from quorate.controller.connections.http_counts import HttpCounts, limit_of
+from quorate.controller.connections.http_counts import CONTROLLER_LIMITS, SERVER_LIMITS, HttpCounts, limit_of
 from quorate.controller.quotas.entities import CONNECTION_RATE
 from quorate.metadata_log.errors import ApiError, ErrorCode, NotController, Overloaded
 from tests.architecture.source_tree import ROOT, dotted, modules
@@ -74,3 +74,11 @@ def test_whoever_refuses_for_too_much_names_the_limit_and_the_page_has_it() -> N
     listed = [name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split(" | ")[0])]
     assert len(literal) > 10
     assert sorted(listed) == sorted(literal | named | refused)
+    assert sorted(CONTROLLER_LIMITS) == sorted(listed), "each is counted from 0 on"
+
+
+def test_known_limits_are_counted_from_nothing_on() -> None:
+    counts = HttpCounts(SERVER_LIMITS)
+    counts.note_failure(HttpRefusal(413, "too long"))
+    counts.note_failure(Overloaded("too much", "event_queue"))
+    assert counts.copy().refused == {**dict.fromkeys(SERVER_LIMITS, 0), "body_bytes_max": 1, "event_queue": 1}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from quorate.controller.engine.failed_proofs import BURST, BURST_MS, NOTHING, FailedProofs
+from quorate.controller.engine.failed_proofs import BURST, BURST_MS, KINDS, NOTHING, FailedProofs
 
 
 def test_failures_are_counted_by_kind() -> None:
     failed = FailedProofs()
     for kind in ("bearer", "seal", "bearer"):
         failed.note(kind, "10.0.0.1", 0.0)
-    assert failed.counts == {"bearer": 2, "seal": 1}
+    assert failed.counts == {**dict.fromkeys(KINDS, 0), "bearer": 2, "seal": 1}
 
 
 def test_burst_is_a_fault_that_names_where_most_came_from_and_ends() -> None:
@@ -31,4 +31,4 @@ def test_slow_failures_and_those_who_show_nothing_are_no_burst() -> None:
         silent.note(NOTHING, "10.0.0.1", 0.0)
     assert slow.sentence(3 * BURST * BURST_MS / (BURST - 2)) is None
     assert silent.sentence(0.0) is None
-    assert silent.counts == {NOTHING: 3 * BURST}
+    assert silent.counts == {**dict.fromkeys(KINDS, 0), NOTHING: 3 * BURST}
