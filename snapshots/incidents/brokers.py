@@ -73,7 +73,7 @@ class Incarnation:
     down_offset: int | None
     down_us: int | None
     #: ``running``, ``controlled_shutdown``, ``crash``, ``restarted`` (before anybody noticed), ``unregistered``,
-    #: ``never_unfenced``. A clean stop of a broker without replicas leaves the records of a crash.
+    #: ``never_unfenced``. A clean stop of a broker that leads nothing leaves the records of a crash.
     end: str
     #: Time in which it was fenced after it had been unfenced once, and how often.
     fenced_us: int

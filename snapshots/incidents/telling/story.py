@@ -88,12 +88,14 @@ def _outage(outage: Outage, losses: list[Row], unclean: int, recovery: Row | Non
     text = _OUTAGE_TEXTS[kind].format(outage.broker_id)
     text += "" if outage.fenced_offset is None else f", fenced at offset {outage.fenced_offset}"
     if not counts["partitions"]:
-        text += "; no partition lost it, and for a broker without replicas a clean stop leaves the same records"
+        text += "; no partition lost it"
     else:
         text += (
             f"; {counted(counts['partitions'], 'partition')} lost it, {counts['leaders_moved']:,} of them their leader,"
             f" {counts['leaders_lost']:,} of those for no other"
         )
+    if kind == "broker_crash" and not counts["leaders_moved"] and not unclean:
+        text += "; it led nothing, and of such a broker a clean stop leaves the same records"
     if outage.unregistered:
         text += "; it was unregistered"
     elif outage.back_us is not None:

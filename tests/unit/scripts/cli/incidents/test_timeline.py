@@ -133,6 +133,24 @@ def test_what_lasts_counts_to_where_the_log_ends_and_not_to_the_last_change_of_a
     assert told("--until", "7") == ([("leaderless", ["4.0 s"]), ("reassignment_open", ["3.0 s"])], ["6.0 s"])
 
 
+def test_broker_that_led_nothing_may_have_been_stopped_in_order(tmp_path: Path) -> None:
+    """Kafka fences it at once: there is nothing to hand over, and no record of the shutdown."""
+    log, topic = LogWriter(tmp_path / "log"), bytes(15) + b"a"
+    for broker in (1, 2, 3):
+        log.append([r.RegisterBrokerRecord(broker, incarnation_id=bytes(15) + bytes([broker]), fenced=False)])
+    log.append([r.TopicRecord("a", topic), r.PartitionRecord(0, topic, (1, 2, 3), (1, 2, 3), leader=1)])
+    for broker, left, leader in ((2, (1, 3), -2), (1, (3,), 3)):
+        change = r.PartitionChangeRecord(0, topic, isr=left, leader=leader)
+        log.append([change, r.BrokerRegistrationChangeRecord(broker, fenced=1)])
+
+    found = json.loads(run("incidents", "--json", log=log.path)[0])["incidents"]
+    texts = {one["brokers"][0]: one["text"] for one in found if one["kind"] == "broker_crash"}
+    assert "1 partition lost it, 0 of them their leader" in texts[2]
+    assert "it led nothing, and of such a broker a clean stop leaves the same records" in texts[2]
+    assert "1 partition lost it, 1 of them their leader" in texts[1]
+    assert "clean stop" not in texts[1]
+
+
 def test_log_that_ends_before_what_is_asked_for_says_where() -> None:
     for command, told in (("timeline", ["quorate: nothing happened"]), ("incidents", [])):
         end = "quorate: the log ends at offset 18994, time 2026-11-21T00:16:07.229+00:00, before what --since names"
