@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from quorate.pipeline.incidents.tables import (
     rows_of,
 )
 from quorate.snapshots.incidents.election_groups import grouped_elections
-from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings, Row
+from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings, Row, at
 from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.thresholds import Thresholds
 
@@ -39,15 +40,22 @@ _GROUPINGS: Final[Mapping[str, Grouping]] = {
 
 
 def merge(
-    findings: IncidentFindings, parts: Mapping[str, Sequence[pa.Table]], thresholds: Thresholds, now_us: int
+    findings: IncidentFindings,
+    parts: Mapping[str, Sequence[pa.Table]],
+    thresholds: Thresholds,
+    now_us: int,
+    ends_us: Mapping[str, int],
 ) -> None:
     """Set the findings about partitions: of the parts of all buckets, by the names that ``bucket.parts_of`` gives.
 
     Args:
         now_us: until when what lasts was counted; here it counts to the end of its cluster's history.
+        ends_us: by cluster until when its log was read, in microseconds since 1970. History ends there, or with the
+            last change of a partition: where that is later, or no log was read.
     """
     counts = {name: _grouped(parts.get(name, ()), by) for name, by in _GROUPINGS.items()}
-    findings.spans = [HistorySpan(*row.values()) for row in counts["spans"]]
+    spans = [HistorySpan(*row.values()) for row in counts["spans"]]
+    findings.spans = [replace(one, end=max(one.end, at(ends_us.get(one.cluster_id, 0)))) for one in spans]
     findings.effects = counts["effects"]
     findings.unclean_stops = counts["unclean_stops"]
     behind_ms = {span.cluster_id: now_us // 1000 - int(span.end.timestamp() * 1000) for span in findings.spans}

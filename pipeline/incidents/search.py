@@ -114,7 +114,7 @@ def searched(
 ) -> Iterator[Search]:
     """The findings, and while the context lasts what stands behind them: it is kept on disk until then."""
     configs = tables.configs()
-    found = events(brokers := tables.brokers())
+    found, epochs = events(brokers := tables.brokers()), list(epochs)
     findings = IncidentFindings([], found, incarnations(brokers), outages(found), failovers(epochs))
     # Topics that allowed it at some time; the empty name stands for the cluster's default.
     findings.unclean_allowed = frozenset(
@@ -134,7 +134,9 @@ def searched(
         parts: dict[str, list[pa.Table]] = {}
         for row in results.where(sf.col("kind") == _PART).collect():
             parts.setdefault(row["name"], []).append(from_bytes(bytes(row["data"])))
-        merge(findings, parts, thresholds, known.now_us)
+        # By the order of epochs: times may fall from one to the next.
+        ends_us = {epoch.cluster_id: epoch.last_us for epoch in epochs}
+        merge(findings, parts, thresholds, known.now_us, ends_us)
         at_least = max(1, thresholds.mass_partitions // INSTANT_SHARE)
         instants = _together(results, "instants", keys, _milliseconds, lambda parts: merged_instants(parts, at_least))
         findings.instants = [row for table in instants for row in rows_of(table)]

@@ -175,7 +175,7 @@ def test_one_process_without_spark_finds_the_same(found: IncidentsFound, kafka_d
     """By the controllers' own replay, and rules of its own about partitions."""
     stretch = next(stretches_of(whole_log(kafka_data / "static", tmp_path)))
     versions = read_versions(*stretch, found.search.findings.spans[0].cluster_id)
-    alone = search_serially(versions, THRESHOLDS).findings
+    alone = search_serially(versions, THRESHOLDS, versions.epochs[-1].last_us).findings
 
     told = document(alone, incidents(alone, THRESHOLDS))
     assert told == document(found.search.findings, found.incidents)

@@ -57,7 +57,7 @@ def found_in(buckets: Sequence[Sequence[Rows]], of: Known = KNOWN) -> tuple[Inci
         for name, part in {**parts_of(changes, tables, of), **by_time_of(changes, tables)}.items():
             parts.setdefault(name, []).append(part)
     findings = IncidentFindings([], EVENTS, outages=outages(EVENTS))
-    merge(findings, parts, of.thresholds, of.now_us)
+    merge(findings, parts, of.thresholds, of.now_us, {})
     findings.instants = rows_of(merged_instants(parts["instants"], 4))
     widths = {**widths_us(findings.spans), "c": 7 * SECOND}
     steps = pa.concat_tables(parts["steps"])

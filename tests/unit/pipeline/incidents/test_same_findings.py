@@ -14,7 +14,7 @@ from quorate.pipeline.incidents.merging import merge, merged_instants
 from quorate.pipeline.incidents.partitions.bucket import by_time_of, parts_of, tables_of
 from quorate.pipeline.incidents.tables import rows_of
 from quorate.snapshots.incidents.brokers import BrokerVersion, events, incarnations, outages
-from quorate.snapshots.incidents.findings import IncidentFindings
+from quorate.snapshots.incidents.findings import IncidentFindings, at
 from quorate.snapshots.incidents.min_isr import BROKER, TOPIC, ConfigSpan
 from quorate.snapshots.incidents.serial.search import LogVersions, search
 from quorate.snapshots.incidents.serial.versions import PartitionHistory, PartitionVersion
@@ -91,21 +91,26 @@ def process(dice: Random, broker_id: int) -> list[BrokerVersion]:
     ]  # fmt: skip
 
 
-def by_workers(lives: Sequence[Rows], versions: list[BrokerVersion], spans: list[ConfigSpan]) -> IncidentFindings:
+def by_workers(
+    lives: Sequence[Rows], versions: list[BrokerVersion], spans: list[ConfigSpan], end_us: int | None = None
+) -> IncidentFindings:
     happened = events(versions)
     of = known(happened, spans, THRESHOLDS)
     changes = changes_of(versions_of(*lives), of)
     tables = tables_of(changes, of)
     parts = parts_of(changes, tables, of)
     found = IncidentFindings([], happened, incarnations(versions), outages(happened))
-    merge(found, {name: [part] for name, part in parts.items()}, THRESHOLDS, of.now_us)
+    ends_us = {} if end_us is None else {CLUSTER: end_us, "another": 10**15}
+    merge(found, {name: [part] for name, part in parts.items()}, THRESHOLDS, of.now_us, ends_us)
     merged = merged_instants([by_time_of(changes, tables)["instants"]], THRESHOLDS.mass_partitions // INSTANT_SHARE)
     found.instants = rows_of(pa.table(merged))
     return found
 
 
-def by_one(lives: Sequence[Rows], versions: list[BrokerVersion], spans: list[ConfigSpan]) -> IncidentFindings:
-    return search(LogVersions(CLUSTER, list(map(plain, lives)), versions, min_isr=spans), THRESHOLDS).findings
+def by_one(
+    lives: Sequence[Rows], versions: list[BrokerVersion], spans: list[ConfigSpan], end_us: int | None = None
+) -> IncidentFindings:
+    return search(LogVersions(CLUSTER, list(map(plain, lives)), versions, min_isr=spans), THRESHOLDS, end_us).findings
 
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -122,7 +127,9 @@ def comparable(found: IncidentFindings) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_one_process_finds_what_workers_find(seed: int) -> None:
+@pytest.mark.parametrize("end_us", [None, 1, 5_000 * SECOND], ids=["no-log", "log-ends-before", "log-ends-behind"])
+def test_one_process_finds_what_workers_find(seed: int, end_us: int | None) -> None:
+    """Whether the log's end is known, and goes on behind the last change of a partition."""
     dice = Random(seed)
     lives = [life(dice, f"t{number % 4}", number) for number in range(dice.choice([1, 5, 40]))]
     versions = [version for broker_id in range(1, 5) for version in process(dice, broker_id)]
@@ -131,9 +138,10 @@ def test_one_process_finds_what_workers_find(seed: int) -> None:
         ConfigSpan(CLUSTER, BROKER, "", "3", 15, 15 * SECOND, None, None),
     ]
 
-    expected, found = by_workers(lives, versions, spans), by_one(lives, versions, spans)
+    expected, found = by_workers(lives, versions, spans, end_us), by_one(lives, versions, spans, end_us)
 
     assert comparable(found) == comparable(expected)
+    assert (found.spans[0].end == at(5_000 * SECOND)) is (end_us == 5_000 * SECOND)
     assert incidents(found, THRESHOLDS) == incidents(expected, THRESHOLDS)
 
 
