@@ -151,7 +151,8 @@ def history(
         is_wanted: others are replayed only.
         by_record: cut small batches record by record; otherwise events are not cut, which is sooner told.
     """
-    state = start
+    # Keeping counts, of which nobody asks, takes a third of what a replay does.
+    state = start.uncounted()
     leader = _Leader()
     for batch in batches:
         header = parse_header(batch)

@@ -22,8 +22,7 @@ from quorate.snapshots.image.image_parts import (
 )
 from quorate.snapshots.image.labels import LabelsImage
 from quorate.snapshots.table.cluster import ClusterImage
-from quorate.snapshots.table.kept_counts import NOT_KEPT
-from quorate.snapshots.table.partition_table import PartitionTable
+from quorate.snapshots.table.partition_table import PartitionTable, uncounted_table
 
 
 class MetadataImage(NamedTuple):
@@ -64,5 +63,12 @@ EMPTY_IMAGE = MetadataImage(
     ScramImage(),
     DelegationTokensImage(),
 )
-#: The same, for who asks for no counts of partitions: none are kept of what is replayed onto it.
-EMPTY_UNCOUNTED_IMAGE = EMPTY_IMAGE._replace(partitions=PartitionTable(counts=NOT_KEPT))
+
+
+def uncounted(image: MetadataImage) -> MetadataImage:
+    """The same, for who asks for no counts of partitions: none are kept of what is replayed onto it."""
+    return image._replace(partitions=uncounted_table(image.partitions))
+
+
+#: ``EMPTY_IMAGE``, uncounted.
+EMPTY_UNCOUNTED_IMAGE = uncounted(EMPTY_IMAGE)

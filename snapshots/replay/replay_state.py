@@ -20,7 +20,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.errors import ReplayError
-from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage, uncounted
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
 
@@ -51,6 +51,12 @@ class ReplayState(NamedTuple):
     def end_offset(self) -> int:
         """Exclusive end of what has been replayed, pending records included."""
         return self.head.provenance.end_offset
+
+    def uncounted(self) -> ReplayState:
+        """The same, and no counts of partitions are kept of what is replayed onto it."""
+        return self._replace(
+            stable=uncounted(self.stable), pending=None if self.pending is None else uncounted(self.pending)
+        )
 
     def replay_batch(self, buf: Buffer, pos: int = 0, below: int | None = None) -> ReplayState:
         """The state after the batch at ``pos``, whose CRC the caller has checked.

@@ -19,7 +19,7 @@ from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.directories import DirectoryDictionary
 from quorate.snapshots.table.extents import Extent, TopicStretches, reserved_rows
-from quorate.snapshots.table.kept_counts import NO_COUNTS, NO_OWN_MIN_ISRS, KeptCounts, OwnMinIsrs
+from quorate.snapshots.table.kept_counts import NO_COUNTS, NO_OWN_MIN_ISRS, NOT_KEPT, KeptCounts, OwnMinIsrs
 from quorate.snapshots.table.pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -264,3 +264,17 @@ class PartitionTable:
         """Bytes of all column arrays, each shared one counted once."""
         arrays = {id(column): column.nbytes for page in self.pages for column in (getattr(page, n) for n in COLUMNS)}
         return sum(arrays.values())
+
+
+def uncounted_table(table: PartitionTable) -> PartitionTable:
+    """The same partitions, and no counts are kept of them, or of any table that is made of this one."""
+    return PartitionTable(
+        table.pages,
+        table.extents,
+        table.directories,
+        table.row_end,
+        table.reserved_rows,
+        table.partition_count,
+        table.own_min_isrs,
+        NOT_KEPT,
+    )

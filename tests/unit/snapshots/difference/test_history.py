@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.batches.batch import control_batch, data_batch, parse_header, place_batch
 from quorate.metadata_log.records import records as r
@@ -18,6 +20,7 @@ from quorate.snapshots.difference.history import (
     topic_subject,
 )
 from quorate.snapshots.replay.replay_state import ReplayState
+from quorate.snapshots.table import kept_counts
 
 T = bytes(15) + b"t"
 ROUND: list[list[Any]] = [
@@ -99,6 +102,20 @@ def test_history_of_a_broker_has_its_configs() -> None:
 
 def test_history_of_everything_is_every_change_and_no_step_without_one() -> None:
     assert [base for base, _, _, _ in told(None)] == [0, 1, 2, 4, 5, 6]
+
+
+def test_partitions_are_not_counted_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    partitions = [r.PartitionRecord(n, T, replicas=(1, 2), isr=(1, 2), leader=1) for n in range(1000)]
+    changes = [r.PartitionChangeRecord(partition_id=n, topic_id=T, isr=(1,)) for n in range(1000)]
+    rounds: list[list[Any]] = [[r.TopicRecord("orders", T), *partitions], [r.BeginTransactionRecord("t")]]
+    first, begin, *made = batches([*rounds, [*changes[:600]], [*changes[600:]], [r.EndTransactionRecord()]])
+    start = ReplayState().replay_batch(first).replay_batch(begin)
+    for name in ("counted", "difference"):
+        monkeypatch.setattr(kept_counts, name, lambda *_: pytest.fail("partitions were counted"))
+
+    [step] = history(start, made, Audit([]), lambda *_: False, by_record=False)
+
+    assert len(step.changes) == 1000
 
 
 def test_topic_whose_name_continues_another_is_not_part_of_it() -> None:
