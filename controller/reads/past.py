@@ -64,7 +64,7 @@ class Checkpoints(Protocol):
 
 
 class StretchSize(NamedTuple):
-    """The most of the log that one answer is made of, or up to a batch more."""
+    """The most of the log that one answer is made of, or one batch where that is more."""
 
     bytes_max: int
     records_max: int
@@ -214,8 +214,10 @@ class PastImages:
         near += [held for image in self._held() if lowest <= (held := image.provenance.end_offset) <= middle]
         if near:
             return min(near)
-        # The log is replayed up to there from an earlier one.
-        return min(max(log.read_from(lowest, 1).base_offset, min(begins, default=0)), end)
+        # The log is replayed up to the first batch that begins within the size, or to the last one.
+        batch = log.read_from(lowest, 1)
+        begin = batch.end_offset if batch.base_offset < lowest and batch.end_offset < end else batch.base_offset
+        return min(max(begin, min(begins, default=0)), end)
 
     async def _build(self, moment: Moment) -> MetadataImage:
         base = await self._base(moment)

@@ -108,6 +108,20 @@ async def test_part_begins_with_a_state_in_memory_where_little_is_missed_for_it(
         assert len(set(begun.values())) > 2
 
 
+async def test_part_is_no_larger_than_it_may_be_or_is_one_batch() -> None:
+    async with stage(1) as s:
+        await lived(s)
+        past, end = s.members[1].node.past, s.quorum.committed
+        assert isinstance(past, PastImages)
+        borders = [0, *s.members[1].digests.kept_offsets()]
+        past._held = list
+        for records in range(1, end + 1):
+            with patching() as patch:
+                patch.setattr(answers, "STRETCH_MAX", StretchSize(1_000_000, records))
+                begin = (await timeline(s))["begin_offset"]
+            assert begin == next((border for border in borders[:-1] if end - border <= records), borders[-2]), records
+
+
 @pytest.mark.parametrize(
     ("query", "status", "says"),
     [
