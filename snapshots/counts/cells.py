@@ -14,12 +14,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+from quorate.snapshots.counts.row_kinds import COUNTERS_PER_ROW, PACKED_MAX
 
-#: Combinations that could occur, for each row, up to which each has a counter of its own; beyond, rows are sorted.
-_COUNTERS_PER_ROW: Final = 4
-#: Combinations that one 64-bit number can tell apart.
-_PACKED_MAX: Final = 1 << 62
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +54,7 @@ class Cells:
         lows = [min(int(part[place].min()) for part in parts) for place in range(width)]
         highs = [max(int(part[place].max()) for part in parts) for place in range(width)]
         spans = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
-        if prod(spans) > _PACKED_MAX:
+        if prod(spans) > PACKED_MAX:
             columns = [np.concatenate([part[place].astype(np.int64) for part in parts]) for place in range(width)]
             return Cells.merged(columns, np.ones(len(columns[0]), np.int64))
         found, counts = _occurrences(_packed(parts, lows, spans), prod(spans))
@@ -110,7 +107,7 @@ def _packed(parts: Sequence[Sequence[NDArray[np.integer]]], lows: Sequence[int],
 
 def _occurrences(packed: Numbers, combinations: int) -> tuple[Numbers, Numbers]:
     """The numbers that occur, ascending, and how often. Writes to its argument."""
-    if combinations <= _COUNTERS_PER_ROW * len(packed):
+    if combinations <= COUNTERS_PER_ROW * len(packed):
         counters = np.bincount(packed, minlength=1)
         found = np.flatnonzero(counters)
         return found, counters.take(found)

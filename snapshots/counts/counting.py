@@ -7,7 +7,8 @@ once for each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,8 @@ _OF_SHAPES: Final = ("replica_counts", "isr", "adding", "removing", "leader_slot
 _OF_REPLICAS: Final = ("partition_ids", "slots", "directories", "replica_counts")
 
 
-class CountedRows(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedRows:
     """Rows of a table, by what they are counted by."""
 
     #: Those named in ``COUNTED_COLUMNS``: [n], lists [width, n].

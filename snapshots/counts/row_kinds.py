@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 Places = NDArray[np.intp]
 
 #: Combinations that could occur, for each row, up to which each has a counter of its own; beyond, rows are sorted.
-_COUNTERS_PER_ROW: Final = 4
+COUNTERS_PER_ROW: Final = 4
 #: Combinations that one 64-bit number can tell apart.
-_PACKED_MAX: Final = 1 << 62
+PACKED_MAX: Final = 1 << 62
 
 
 class RowKinds(NamedTuple):
@@ -35,12 +35,12 @@ class RowKinds(NamedTuple):
             span = high - low + 1
             if span == 1:
                 continue
-            if span > _PACKED_MAX:  # sets over more slots than a number can count
+            if span > PACKED_MAX:  # sets over more slots than a number can count
                 places = np.unique(column, return_inverse=True)[1]
                 low, span = 0, len(places)
             else:
                 places = column
-            if combinations * span > _PACKED_MAX:
+            if combinations * span > PACKED_MAX:
                 packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
                 combinations = len(packed)
             packed *= span
@@ -48,7 +48,7 @@ class RowKinds(NamedTuple):
             np.add(packed, places, out=packed, dtype=np.int64, casting="unsafe")
             packed -= low
             combinations *= span
-        return _counted(packed) if combinations <= _COUNTERS_PER_ROW * len(packed) else _sorted(packed)
+        return _counted(packed) if combinations <= COUNTERS_PER_ROW * len(packed) else _sorted(packed)
 
 
 def _counted(packed: NDArray[np.int64]) -> RowKinds:
