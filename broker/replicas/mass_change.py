@@ -1,7 +1,8 @@
 """Mass changes of the metadata come before what followers and leaders have to say of them to each other.
 
 While one arrives, the image of a leader is not that of its follower: what is said is refused, or overtaken, and said
-again. Replaying it is what everybody waits for.
+again. Replaying it is what everybody waits for: nothing is said meanwhile, and leaders and followers are told of the
+images when they may speak again.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class MassChange:
         """Note an update of so many records."""
         if records >= MASS_RECORDS:
             self._expected_until_ms = now_ms + EXPECTED_MS
+
+    def is_expected(self, now_ms: float) -> bool:
+        """Whether more of it may come."""
+        return now_ms < self._expected_until_ms
 
     def wait_ms(self, all_said_ms: float, now_ms: float) -> float:
         """The time to wait before saying anything, or looking again whether to; 0: now.

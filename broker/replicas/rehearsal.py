@@ -6,9 +6,11 @@ Both sides of the exchange for all brokers of this process. What a replica holds
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -41,6 +43,16 @@ log = structlog.get_logger(__name__)
 NOTICE: Final = "rehearsal: no data are moved; how much a replica holds is a model, that its process lives is not"
 #: A wait that is no shorter than this lets others have their turn.
 _WAIT_MIN_MS: Final = 1.0
+#: Images of a mass change that wait to be taken. Each holds what the next one replaced, half a megabyte or so.
+IMAGES_WAITING_MAX: Final = 256
+
+
+class _Waiting(NamedTuple):
+    """What came and is not taken yet."""
+
+    image: MetadataImage
+    #: Where the logs that were led here ended then.
+    own_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +94,12 @@ class RehearsalReplicas(ReplicaManager):
         self._mass_change = MassChange(timing.lag_max_ms, timing.interval_ms)
         #: When followers here had nothing left to say last.
         self._all_said_ms = machine.now_ms()
+        #: The last that was taken: what is said to others is said of it.
         self._image = EMPTY_IMAGE
+        #: Later ones, in their order. To be told of a mass change takes as long as to replay it, and nothing is said
+        #: while it arrives.
+        self._waiting: deque[_Waiting] = deque()
+        self._end_offset = 0
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
 
@@ -108,9 +125,14 @@ class RehearsalReplicas(ReplicaManager):
         )
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
-        records = image.provenance.end_offset - self._image.provenance.end_offset
-        self._mass_change.came(records, self._machine.now_ms())
-        self._take(image)
+        now_ms, end_offset = self._machine.now_ms(), image.provenance.end_offset
+        self._mass_change.came(end_offset - self._end_offset, now_ms)
+        self._end_offset = end_offset
+        self._clock.now_ms()  # somebody is here, and may be told of what others say
+        self._waiting.append(_Waiting(image, self._own_end()))
+        may_wait = len(self._waiting) > 1 or self._mass_change.is_expected(now_ms)
+        if self._image is EMPTY_IMAGE or not may_wait or len(self._waiting) > IMAGES_WAITING_MAX:
+            self._take(*self._waiting.popleft())
         self._changed.set()
 
     def report(self) -> ReplicaReport:
@@ -145,8 +167,9 @@ class RehearsalReplicas(ReplicaManager):
         async with OwnTasks() as tasks:
             while True:
                 self._changed.clear()
+                await self._take_waiting()
                 if self._begun.played() != self._played:
-                    self._take(self._image)
+                    self._take(self._image, self._own_end())
                 now_ms, attended_ms = self._machine.now_ms(), self._clock.now_ms()
                 self._follower.set_followers(self._begun.epochs())
                 for link, message in self._follower.messages(now_ms):
@@ -166,19 +189,28 @@ class RehearsalReplicas(ReplicaManager):
         while wait_ms := self._mass_change.wait_ms(self._all_said_ms, self._machine.now_ms()):
             await self._machine.sleep_ms(wait_ms)
 
-    def _take(self, image: MetadataImage) -> None:
+    async def _take_waiting(self) -> None:
+        """Take the images that wait now; of those that come meanwhile, which may never end, nothing has been heard."""
+        for _ in range(len(self._waiting)):
+            if self._waiting:
+                self._take(*self._waiting.popleft())
+                await asyncio.sleep(0)  # the next one takes some milliseconds, too
+
+    def _own_end(self) -> int:
+        return self._model.end(self._machine.wall_ms())
+
+    def _take(self, image: MetadataImage, own_end: int) -> None:
         self._image, self._played = image, self._begun.played()
         self._leader.cluster_id = self._follower.cluster_id = self._begun.cluster_id()
         self._leader.update(image, self._played, self._clock.now_ms())
         addresses = self._addresses.in_image(image, self._played, self._leader.heard_from)
-        own_end = self._model.end(self._machine.wall_ms())
         self._follower.update(image, self._played, addresses, own_end, self._machine.now_ms())
 
     def _answer(self, message: FollowMessage) -> FollowAnswer:
         known = dict(self._leader.heard_from)
         answer = self._leader.answer(message, self._clock.now_ms(), self._machine.wall_ms())
         if self._leader.heard_from != known:
-            self._take(self._image)
+            self._take(self._image, self._own_end())
         self._changed.set()
         return answer
 

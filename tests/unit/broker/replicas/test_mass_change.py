@@ -1,10 +1,10 @@
-"""While a mass change of the metadata arrives nobody says anything, and not for long."""
+"""While a mass change of the metadata arrives nobody says anything, or is told of it, and not for long."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,13 +12,14 @@ from quorate.broker.controllers.controller_rpc import ControllerRpc
 from quorate.broker.environment import BrokerMachine
 from quorate.broker.lifecycle.identity import Endpoint
 from quorate.broker.publisher import Manifest
+from quorate.broker.replicas.follower import FollowerCore
 from quorate.broker.replicas.manager import Station
 from quorate.broker.replicas.mass_change import EXPECTED_MS, MASS_RECORDS, SILENCE_MS_MAX, MassChange
 from quorate.broker.replicas.peers import PeerAddresses, PeerUnreachable
-from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
+from quorate.broker.replicas.rehearsal import IMAGES_WAITING_MAX, ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.snapshots.difference.delta import MetadataDelta
-from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.controller.small_cluster import SmallCluster
 from tests.waiting import eventually
 
@@ -109,7 +110,7 @@ class Following:
     def show(self, records: int) -> None:
         """An image that is so many records behind the one before."""
         image = self.cluster.image
-        end = self.replicas._image.provenance.end_offset + records
+        end = self.replicas._end_offset + records
         image = image._replace(provenance=image.provenance._replace(last_contained_offset=end - 1))
         manifest = Manifest(image.provenance, 1, 1, 0.0, False)
         self.replicas.on_metadata_update(MetadataDelta(EMPTY_IMAGE, image), image, manifest)
@@ -131,6 +132,95 @@ async def test_replicas_say_nothing_while_a_mass_change_arrives() -> None:
         following.may_go_on.set()
         await eventually(following.has_spoken(2), "another message")
         assert following.silences[0] == EXPECTED_MS
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+class Told(Following):
+    """... and every image that its followers were told of, by its end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.ends: list[int] = []
+        take = FollowerCore.update
+
+        def told(core: FollowerCore, image: MetadataImage, *others: Any) -> None:
+            self.ends.append(image.provenance.end_offset)
+            take(core, image, *others)
+
+        monkeypatch.setattr(FollowerCore, "update", told)
+        self.end = 10
+        self.show(self.end)
+
+    def come(self, records: int) -> int:
+        """Let an image come. Returns its end."""
+        self.end += records
+        self.show(records)
+        return self.end
+
+
+def test_first_image_and_small_changes_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch)
+    assert told.ends == [10]
+    for _ in range(3):
+        assert told.come(MASS_RECORDS - 1) == told.ends[-1]
+
+
+async def test_images_of_a_mass_change_are_taken_when_it_is_over_in_their_order_and_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch)
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        came = [told.come(records) for records in (MASS_RECORDS, MASS_RECORDS, 1)]
+        await eventually(told.is_silent, "a silence")
+        assert told.ends == [10], "followers are told of nothing in silence"
+        told.now_ms += EXPECTED_MS
+        came.append(told.come(1))
+        assert told.ends == [10], "a small change behind a mass change waits for its turn"
+        told.may_go_on.set()
+        turns = []
+        while len(told.ends) <= len(came):
+            turns.append(len(told.ends))
+            await asyncio.sleep(0)
+        assert told.ends == [10, *came]
+        assert set(turns) >= {1, 2, 3, 4}, "one a turn"
+        await eventually(told.has_spoken(2), "a message of what they were told")
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def test_first_image_is_taken_at_once_however_much_it_holds() -> None:
+    following = Following()
+    following.show(MASS_RECORDS)
+    assert following.replicas._image.provenance.end_offset == MASS_RECORDS
+
+
+def test_no_more_images_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch)
+    came = [told.come(MASS_RECORDS) for _ in range(IMAGES_WAITING_MAX + 3)]
+    assert told.ends == [10, *came[:3]], "of more the first ones are taken"
+
+
+async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch)
+    take = told.replicas._take
+
+    def take_and_more_comes(image: MetadataImage, own_end: int) -> None:
+        take(image, own_end)
+        told.come(MASS_RECORDS)
+
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        told.come(MASS_RECORDS)
+        monkeypatch.setattr(told.replicas, "_take", take_and_more_comes)
+        told.now_ms += SILENCE_MS_MAX
+        told.may_go_on.set()
+        await eventually(told.has_spoken(2), "a message")
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
