@@ -11,12 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.metadata_log.ids import Uuid, uuid_text
-from quorate.snapshots.difference.difference_entries import Entry, PartDifference, entry_of
+from quorate.metadata_log.ids import uuid_text
+from quorate.snapshots.difference.difference_entries import Change, Entry, FieldChange, PartDifference
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.extents import TopicStretches
 from quorate.snapshots.table.pages import NO_BROKER, NO_PARTITION, Rows
-from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
 from quorate.snapshots.table.partition_table import PartitionTable
 from quorate.snapshots.table.slot_layout import resized
@@ -35,9 +34,21 @@ _NUMBERS: Final = {
     "partition_epoch": "partition_epochs",
     "leader_recovery_state": "recovery_states",
 }
+#: All of them, in the order in which they are told.
+_FIELDS: Final = (
+    "leader",
+    "replicas",
+    *_SETS,
+    "leader_recovery_state",
+    "leader_epoch",
+    "partition_epoch",
+    "directories",
+)
 _EPOCHS: Final = frozenset({"leader_epoch", "partition_epoch"})
 #: Rows that are compared at a time: some 10 MB of columns.
 _ROWS_AT_ONCE: Final = 65_536
+#: Partitions that are told at a time: some megabytes of Python's lists.
+_ENTRIES_AT_ONCE: Final = 4_096
 
 Flags = NDArray[np.bool_]
 
@@ -182,19 +193,15 @@ class _Entries:
         self._left_out = left_out
 
     def __iter__(self) -> Iterator[Entry]:
-        names, order = self._names_and_order()
-        for place in order:
-            old_row, row = int(self._pairs.old_rows[place]), int(self._pairs.rows[place])
-            table, known_row = (self._new.partitions, row) if row >= 0 else (self._old.partitions, old_row)
-            entry = entry_of(
-                f"{names[table.topic_id(known_row)]}-{table.partition_id(known_row)}",
-                self._fields(self._old.partitions, old_row),
-                self._fields(self._new.partitions, row),
-            )
-            assert entry is not None, (old_row, row)
-            yield entry
+        names, numbers, order = self._in_order()
+        for start in range(0, len(order), _ENTRIES_AT_ONCE):
+            part = order[start : start + _ENTRIES_AT_ONCE]
+            pairs = self._pairs.take(part)
+            for place, change, fields in zip(part.tolist(), _changes(pairs), self._fields(pairs), strict=True):
+                yield Entry(change, f"{names[place]}-{numbers[place]}", fields)
 
-    def _names_and_order(self) -> tuple[dict[Uuid, str], NDArray[np.int64]]:
+    def _in_order(self) -> tuple[list[str], list[int], NDArray[np.int64]]:
+        """Of each pair its topic's name and its number; and the order of the pairs by these."""
         count = len(self._pairs)
         numbers, stretches = np.zeros(count, np.int32), []
         for image, rows in ((self._old, self._pairs.old_rows), (self._new, self._pairs.rows)):
@@ -203,30 +210,62 @@ class _Entries:
             numbers[there] = columns["partition_ids"]
             stretches.append((image, there, TopicStretches.of(columns["topic_ids"])))
         names = {topic: image.topics.by_id[topic].name for image, _, some in stretches for topic in some.topics}
-        rank_of_name = {name: rank for rank, name in enumerate(sorted(set(names.values())))}
+        ranked = sorted(set(names.values()))
+        rank_of_name = {name: rank for rank, name in enumerate(ranked)}
         ranks = np.zeros(count, np.int64)
         for _, there, some in stretches:
             ranks[there] = np.repeat([rank_of_name[names[topic]] for topic in some.topics], some.lengths)
-        return names, np.lexsort((numbers, ranks))
+        return [ranked[rank] for rank in ranks.tolist()], numbers.tolist(), np.lexsort((numbers, ranks))
 
-    def _fields(self, table: PartitionTable, row: int) -> dict[str, Any] | None:
-        if row < 0:
-            return None
-        return {name: value for name, value in _values(table.partition(row)).items() if name not in self._left_out}
+    def _fields(self, pairs: _Pairs) -> list[dict[str, FieldChange]]:
+        """Of each pair the fields that differ; of a partition that is there once all."""
+        told: list[dict[str, FieldChange]] = [{} for _ in range(len(pairs))]
+        old, new = self._old.partitions, self._new.partitions
+        is_old, is_new = pairs.old_rows >= 0, pairs.rows >= 0
+        for places, is_added in ((np.flatnonzero(~is_old), True), (np.flatnonzero(~is_new), False)):
+            alone = _Values(new, pairs.rows[places]) if is_added else _Values(old, pairs.old_rows[places])
+            for field in self._kept:
+                for place, value in zip(places.tolist(), alone.of(field, slice(None)), strict=True):
+                    told[place][field] = FieldChange(None, value) if is_added else FieldChange(value, None)
+        in_both = np.flatnonzero(is_old & is_new)
+        both = pairs.take(in_both)
+        differs = _fields_that_differ(old, new, both, self._left_out)
+        before, after = _Values(old, both.old_rows), _Values(new, both.rows)
+        for field in self._kept:
+            at = np.flatnonzero(differs[field])
+            values = zip(before.of(field, at), after.of(field, at), strict=True)
+            for place, (was, value) in zip(in_both[at].tolist(), values, strict=True):
+                told[place][field] = FieldChange(was, value)
+        return told
+
+    @property
+    def _kept(self) -> list[str]:
+        return [field for field in _FIELDS if field not in self._left_out]
 
 
-def _values(partition: Partition) -> dict[str, Any]:
-    """A partition's fields as JSON; sets are sorted."""
-    return {
-        "leader": partition.leader,
-        "replicas": list(partition.replicas),
-        "isr": sorted(partition.isr),
-        "elr": list(partition.elr),
-        "last_known_elr": list(partition.last_known_elr),
-        "adding_replicas": list(partition.adding_replicas),
-        "removing_replicas": list(partition.removing_replicas),
-        "leader_recovery_state": partition.leader_recovery_state,
-        "leader_epoch": partition.leader_epoch,
-        "partition_epoch": partition.partition_epoch,
-        "directories": [uuid_text(directory) for directory in partition.directories],
-    }
+def _changes(pairs: _Pairs) -> Iterator[Change]:
+    for old_row, row in zip(pairs.old_rows.tolist(), pairs.rows.tolist(), strict=True):
+        yield "added" if old_row < 0 else "removed" if row < 0 else "changed"
+
+
+class _Values:
+    """Fields of some rows of a table as JSON; sets are sorted."""
+
+    def __init__(self, table: PartitionTable, rows: Rows) -> None:
+        self._columns = table.gather(rows)
+        self._directories = table.directories
+
+    def of(self, field: str, at: NDArray[np.int64] | slice) -> list[Any]:
+        """One field of those at some places."""
+        columns = self._columns
+        if field == "leader" or field in _NUMBERS:
+            numbers: list[int] = getattr(columns, _NUMBERS.get(field, "leaders"))[at].tolist()
+            return numbers
+        if field in _SETS:
+            ids = _sorted_ids(columns.slots.T[:, at], getattr(columns, _SETS[field])[at])
+            return [[id_ for id_ in row if id_ != NO_BROKER] for row in ids.T.tolist()]
+        counts = columns.replica_counts[at].tolist()
+        if field == "replicas":
+            return [row[:count] for row, count in zip(columns.slots[at].tolist(), counts, strict=True)]
+        codes = zip(columns.directories[at].tolist(), counts, strict=True)
+        return [[uuid_text(self._directories.uuid(code)) for code in row[:count]] for row, count in codes]
