@@ -90,7 +90,7 @@ def load_checkpoint(file: LogFile) -> MetadataImage:
     except MalformedData as error:
         raise CorruptCheckpoint(str(file.path), str(error), contents.position) from error
     except ReplayError as error:
-        raise CorruptCheckpoint(str(file.path), f"cannot be replayed: {error}", contents.position) from error
+        raise CorruptCheckpoint(str(file.path), f"cannot be replayed: {error}", contents.position_before) from error
 
 
 class _Contents:
@@ -98,20 +98,24 @@ class _Contents:
 
     def __init__(self, file: LogFile) -> None:
         self._file = file
-        #: Of the batch at hand; behind the last one the end of the file.
-        self.position = 0
+        #: Of the batch at hand, and of the one before; behind the last one the end of the file.
+        self.position = self.position_before = 0
 
     def batches(self) -> Iterator[Buffer]:
         end = 0
         for batch in iter_batches(self._file):
-            self.position, end = batch.position, batch.position + batch.header.size
+            self._go_to(batch.position)
+            end = batch.position + batch.header.size
             epoch = batch.header.epoch
             # No CRC covers it.
             if self._file.epoch is not None and epoch != self._file.epoch:
                 reason = f"a batch has epoch {epoch}, the name says {self._file.epoch}"
                 raise CorruptCheckpoint(str(self._file.path), reason, batch.position)
             yield batch.data
-        self.position = end
+        self._go_to(end)
+
+    def _go_to(self, position: int) -> None:
+        self.position_before, self.position = self.position, position
 
 
 def is_at_or_before(checkpoint: LogFile, at: Moment) -> bool:

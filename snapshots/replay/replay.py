@@ -58,17 +58,19 @@ def replay(image: MetadataImage, items: Sequence[BatchItem], provenance: Provena
     return editor.finish(image.provenance if provenance is None else provenance)
 
 
-def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
+def replay_items(editor: ImageEditor, items: Sequence[BatchItem], ahead: Sequence[BatchItem] = ()) -> None:
     """Fold records into an image that is being made: what ``replay`` does, for readers of many batches.
+
+    Args:
+        ahead: what comes next, where that is known: topics that go on there get their rows now.
 
     Raises:
         ReplayError: a record that cannot follow on the ones before it. The image in the making is then of no use.
     """
-    runs = [item for item in items if isinstance(item, PartitionRun)]
-    stretches = [TopicStretches.of(run.topic_ids) for run in runs]
+    runs = _partition_runs(items)
     if runs:
-        reserve_rows(editor.partitions, zip(runs, stretches, strict=True))
-    stretches.reverse()
+        reserve_rows(editor.partitions, runs, _partition_runs(ahead))
+    stretches = [of_run for _, of_run in reversed(runs)]
     for item in items:
         if isinstance(item, VersionedRecord):
             record = item.record
@@ -82,6 +84,10 @@ def replay_items(editor: ImageEditor, items: Sequence[BatchItem]) -> None:
             put_run(editor.partitions, item, of_run)
         else:
             change_run(editor.partitions, item)
+
+
+def _partition_runs(items: Sequence[BatchItem]) -> list[tuple[PartitionRun, TopicStretches]]:
+    return [(item, TopicStretches.of(item.topic_ids)) for item in items if isinstance(item, PartitionRun)]
 
 
 def _require_topics(editor: ImageEditor, topics: Iterable[Uuid]) -> None:

@@ -185,9 +185,8 @@ class PageEditor:
                 raise _beyond(name)
             column[local] = after
 
-    def clear(self, first_row: int, row_end: int) -> None:
-        """Empty some rows."""
-        rows = np.arange(first_row, row_end)
+    def clear(self, rows: Rows) -> None:
+        """Empty some rows, ascending."""
         self.touch(rows)
         for number, local, _ in self._spans(rows):
             page = self.pages[number]

@@ -6,7 +6,7 @@ be thrown away, and nothing has changed. Runs of records are applied by ``snapsh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +16,11 @@ from quorate.metadata_log.ids import NO_LEADER, Uuid, uuid_text
 from quorate.metadata_log.records.records import PartitionChangeRecord, PartitionRecord
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.maps.persistent_map import MapEditor, PersistentMap
-from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column, reserved_rows
+from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column, numbered, reserved_rows
 from quorate.snapshots.table.kept_counts import OwnMinIsrs
 from quorate.snapshots.table.page_access import holds_partition, read_partition, search
 from quorate.snapshots.table.page_editor import PageEditor
-from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
+from quorate.snapshots.table.pages import LIST_COLUMNS, NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows, ascending_rows
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.partition_table import PartitionTable
 from quorate.snapshots.table.row_changes import columns_in_place
@@ -28,6 +28,8 @@ from quorate.snapshots.table.row_changes import columns_in_place
 #: Partitions of one topic. Rows are reserved up to the highest number, some 64 bytes each: a record with a number gone
 #: wild must not take gigabytes.
 PARTITIONS_PER_TOPIC_MAX: Final = 1 << 22
+#: Topics whose rows are moved at once: to move one alone takes as long as a hundred rows.
+_TOPICS_MOVED_TOGETHER: Final = 256
 #: Slots that a new page has room for, unless its rows need more.
 NEW_PAGE_WIDTH: Final = 3
 
@@ -116,7 +118,7 @@ class TableEditor:
         Raises:
             ReplayError: more partitions than one topic may have.
         """
-        moves = []
+        moves: list[tuple[Extent, int]] = []
         reserved: dict[Uuid, Extent] = {}
         row_end = self._row_end
         topic_ids = list(sizes)
@@ -141,13 +143,18 @@ class TableEditor:
         self._row_end = row_end
         self._extents.update(reserved)
         self.pages.grow_to(row_end, width)
-        for extent, first_row in moves:
-            self._move(extent, first_row)
+        for first in range(0, len(moves), _TOPICS_MOVED_TOGETHER):
+            self._move(moves[first : first + _TOPICS_MOVED_TOGETHER])
 
-    def _move(self, extent: Extent, first_row: int) -> None:
-        source = np.arange(extent.first_row, extent.first_row + extent.size)
-        self.pages.write(source - extent.first_row + first_row, self.pages.gather(source))
-        self.pages.clear(extent.first_row, extent.first_row + extent.size)
+    def _move(self, moves: Sequence[tuple[Extent, int]]) -> None:
+        """Move topics, of which each gets rows behind those of the one before, to their new first rows."""
+        extents = np.array([extent for extent, _ in moves], np.int64)
+        target = numbered(np.array([first_row for _, first_row in moves], np.int64), extents[:, 1])
+        source, positions = ascending_rows(numbered(extents[:, 0], extents[:, 1]))
+        columns = self.pages.gather(source)
+        moved = {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
+        self.pages.write(target, moved)
+        self.pages.clear(source)
 
     def set_min_isr(self, topic_id: Uuid, code: int) -> None:
         """Count a topic's partitions by a min ISR of its own from here on; ``code``: ``own_min_isr_code``."""
@@ -162,10 +169,10 @@ class TableEditor:
         extent = self._extents.get(topic_id)
         if extent is None:
             return
-        end = extent.first_row + extent.size
-        numbers = self.pages.gather(np.arange(extent.first_row, end), ("partition_ids",))["partition_ids"]
+        rows = np.arange(extent.first_row, extent.first_row + extent.size)
+        numbers = self.pages.gather(rows, ("partition_ids",))["partition_ids"]
         self.partition_count -= int((numbers != NO_PARTITION).sum())
-        self.pages.clear(extent.first_row, end)
+        self.pages.clear(rows)
         self._extents.remove(topic_id)
         self._reserved_rows -= extent.size
 

@@ -27,7 +27,12 @@ from quorate.snapshots.table.pages import (
 )
 from quorate.snapshots.table.partition import RECOVERED, RECOVERING
 from quorate.snapshots.table.slot_layout import IdColumns, SlotPlacer, lay_out, resized
-from quorate.snapshots.table.table_editor import TableEditor, check_partition_number, unknown_partition
+from quorate.snapshots.table.table_editor import (
+    PARTITIONS_PER_TOPIC_MAX,
+    TableEditor,
+    check_partition_number,
+    unknown_partition,
+)
 
 AnyRun = TypeVar("AnyRun", PartitionRun, PartitionChangeRun)
 
@@ -44,8 +49,15 @@ _SETS: Final = (
 )
 
 
-def reserve_rows(editor: TableEditor, runs: Iterable[tuple[PartitionRun, TopicStretches]]) -> None:
+def reserve_rows(
+    editor: TableEditor,
+    runs: Iterable[tuple[PartitionRun, TopicStretches]],
+    ahead: Iterable[tuple[PartitionRun, TopicStretches]] = (),
+) -> None:
     """Reserve each topic's rows for all of these runs at once: then none has to be moved between them.
+
+    Args:
+        ahead: runs that are put later: their topics get room for these, too, where they get any now.
 
     Raises:
         ReplayError: a number is negative or above the most that a topic may have.
@@ -56,12 +68,21 @@ def reserve_rows(editor: TableEditor, runs: Iterable[tuple[PartitionRun, TopicSt
         if int(run.partition_ids.min()) < 0:
             at = int(np.argmin(run.partition_ids))
             check_partition_number(run.topic_ids[at].tobytes(), int(run.partition_ids[at]))
-        highest = np.maximum.reduceat(run.partition_ids, stretches.starts).tolist()
-        for topic_id, partition_id in zip(stretches.topics, highest, strict=True):
-            if partition_id >= sizes.get(topic_id, 0):
-                sizes[topic_id] = partition_id + 1
+        for topic_id, size in _sizes(run, stretches):
+            if size > sizes.get(topic_id, 0):
+                sizes[topic_id] = size
         width = max(width, run.replicas.shape[1])
+    for run, stretches in ahead:
+        for topic_id, size in _sizes(run, stretches):
+            if topic_id in sizes and sizes[topic_id] < size <= PARTITIONS_PER_TOPIC_MAX:
+                sizes[topic_id] = size
     editor.reserve(sizes, width)
+
+
+def _sizes(run: PartitionRun, stretches: TopicStretches) -> Iterator[tuple[Uuid, int]]:
+    """The topic of each stretch, and the rows that it needs for that."""
+    highest = np.maximum.reduceat(run.partition_ids, stretches.starts).astype(np.int64) + 1
+    return zip(stretches.topics, highest.tolist(), strict=True)
 
 
 def put_run(editor: TableEditor, run: PartitionRun, stretches: TopicStretches) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from quorate.metadata_log.batches.runs import PartitionChangeRun
 from quorate.metadata_log.records.records import TopicRecord
 from quorate.scripts.benchmarks.large_cluster import large_image
 from quorate.snapshots.checkpoints import checkpoint
@@ -14,6 +16,7 @@ from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches, read_ch
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.image_parts import METADATA_VERSION, FeaturesImage
+from quorate.snapshots.replay.replay import replay
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
 
@@ -37,6 +40,21 @@ def test_checkpoint_at_an_older_level_loses_nothing(kafka_data: Path, level: int
     levels = image.features.levels.put(METADATA_VERSION, level)
     older = image._replace(features=FeaturesImage(levels, image.features.zk_migration_state))
     assert written_and_read(older) == older
+
+
+def test_rows_of_partitions_of_several_shapes_are_not_moved_while_a_checkpoint_is_read() -> None:
+    """What is moved leaves its rows behind, free; and takes as long as to put it there."""
+    image = large_image(600)
+    table = image.partitions
+    odd = table.gather(table.all_rows()[1::2])
+    left = np.ascontiguousarray(odd.slots[:, :1])
+    run = PartitionChangeRun(version=2, topic_ids=odd.topic_ids, partition_ids=odd.partition_ids, isr=left)
+    image = replay(image, [run])
+    batches = list(checkpoint_batches(image, 1, bytes_max=50_000))
+    assert len(batches) == 4, "its partitions are in two of them"
+    read = read_checkpoint(batches, image.provenance.end_offset, image.provenance.epoch)
+    assert read == image
+    assert read.partitions.row_end == len(read.partitions) == 600
 
 
 def test_topics_are_in_the_order_of_their_names_and_sorted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -262,6 +262,19 @@ def test_flipped_byte_is_reported_with_file_and_position(tmp_path: Path) -> None
     assert value(tmp_path, 1) == "a"  # what lies before the damage can still be seen
 
 
+@pytest.mark.parametrize("damaged", [1, 2, 3])
+def test_record_of_a_checkpoint_that_cannot_be_replayed_is_told_with_its_batch(tmp_path: Path, damaged: int) -> None:
+    path = write_checkpoint(tmp_path, 7, "a")
+    head, _, foot = checkpoint_batches(load_checkpoint(find_files(path)[0]), 9)
+    bad = RemoveTopicRecord(b"none".ljust(16))
+    batches = [head, *(data_batch([(config("a") if at != damaged else bad, 0)], 9) for at in (1, 2, 3)), foot]
+    placed = [place_batch(batch, at, 1) for at, batch in enumerate(batches)]
+    path.write_bytes(b"".join(placed))
+    with pytest.raises(CorruptCheckpoint, match="cannot be replayed: RemoveTopicRecord") as raised:
+        load_image(path)
+    assert raised.value.position == sum(map(len, placed[:damaged]))
+
+
 def test_checkpoint_without_its_footer_is_refused(tmp_path: Path) -> None:
     path = write_checkpoint(tmp_path, 7, "a")
     batches = list(checkpoint_batches(load_checkpoint(find_files(path)[0]), 9))

@@ -15,6 +15,8 @@ from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table import table_editor
+from quorate.snapshots.table.kept_counts import counted_anew, tally_of
 from quorate.snapshots.table.pages import NO_PARTITION, PAGE_ROWS
 from quorate.snapshots.table.partition import Partition
 from tests.record_stream import as_runs, versioned
@@ -77,6 +79,19 @@ def test_topic_over_several_pages_grows_in_place_at_the_end_and_moves_elsewhere(
     assert moved.partitions.rows_of(topic_id(1)).start == 14_000
     assert_holds(moved, {1: 5001, 2: 9000})
     assert_holds(in_place, {1: 5000, 2: 9000})
+
+
+@pytest.mark.parametrize("together", [1, 3, 256])
+def test_topics_that_grow_at_once_move_whatever_their_order(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_editor, "_TOPICS_MOVED_TOGETHER", together)
+    sizes = {number: 1 + 700 * number % 1_900 for number in range(12)}
+    image = EMPTY_IMAGE
+    for number, size in sizes.items():
+        image = created(image, number, size)
+    order = [7, 0, 11, 3, 10, 1, 4]
+    image = replay(image, [partitions(number, sizes[number], sizes[number] + 90 + number) for number in order])
+    assert_holds(image, sizes | {number: sizes[number] + 90 + number for number in order})
+    assert tally_of(image.partitions) == counted_anew(image.partitions.pages, image.partitions.own_min_isrs)
 
 
 def test_rows_of_removed_topics_are_given_back_in_time() -> None:
