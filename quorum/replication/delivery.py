@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from quorate.metadata_log.checkpoints.checkpoint_files import CheckpointId
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
@@ -16,6 +17,10 @@ from quorate.quorum.library.core import RaftCore
 from quorate.quorum.library.journal import LogJournal
 from quorate.quorum.metrics import QuorumMetrics
 from quorate.quorum.storage.leader_change import VoterHistory
+
+#: Of one turn at most: a standby takes some milliseconds for them, and who is served by its loop waits.
+RECORDS_DELIVERED_MAX: Final = 8_192
+BATCHES_DELIVERED_MAX: Final = 64
 
 
 class Delivery:
@@ -66,19 +71,27 @@ class Delivery:
             self._take(newest)
 
     def deliver(self) -> None:
-        """Hand over what the library applied in this turn; the rest, if it was too much for one, in the next."""
-        applied = self._core.applied_index
-        if applied > self.index:
-            batches = CommittedBatches(self._journal, self.index + 1, applied)
-            self.index = applied
+        """Hand over what the library applied; the rest, if it is too much for one turn, in the next."""
+        if self._core.applied_index > self.index:
+            batches = CommittedBatches(self._journal, self.index + 1, self._last_of_turn())
+            self.index += len(batches)
             self._metrics.committed_batches += len(batches)
             self._listener.on_commit(batches)
-        if self._core.commit_index > applied:
+        if self._core.commit_index > self.index:
             self._host.request_pump()
+
+    def _last_of_turn(self) -> int:
+        """The last of the applied entries that one turn hands over: the first of them, however large it is."""
+        last = min(self._core.applied_index, self.index + BATCHES_DELIVERED_MAX)
+        end_max = self.end_offset + RECORDS_DELIVERED_MAX
+        while last > self.index + 1 and self._journal.end_of(last) > end_max:
+            last -= 1
+        return last
 
     def install(self, received: Checkpoint | None) -> Checkpoint | None:
         """Start from a checkpoint that arrived, if it is ahead of everything here; only ever forward."""
-        if received is None or received.end_offset <= self.end_offset:
+        # What is applied will be handed over out of the log.
+        if received is None or received.end_offset <= self._journal.end_of(self._core.applied_index):
             return None
         if not self._log.holds(received.end_offset, received.epoch) and received.end_offset <= self._journal.commit_end:
             return None

@@ -14,6 +14,10 @@ from quorate.scripts.terminal.early_interrupt import ending_at_once
 if TYPE_CHECKING:
     import typer
 
+# Nothing here multiplies matrices. numpy brings threads for that, which look for work with all their might for a tenth
+# of a second of every start.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 class _Command(NamedTuple):
     """A command that is imported when it is called."""
