@@ -14,7 +14,8 @@ import numpy as np
 from quorate.controller.decisions.controller_config import ControllerConfig
 from quorate.controller.reads.partition_conditions import Flags, MinIsrs, cells_in, is_in
 from quorate.controller.reads.partition_filter import Condition
-from quorate.snapshots.counts.tally import Shapes, TableTally
+from quorate.snapshots.counts.cells import Cells
+from quorate.snapshots.counts.tally import IN_SYNC, Shapes, TableTally
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.kept_counts import counted_rows, tally_of
 from quorate.snapshots.table.page_access import has_replica, holds_partition
@@ -38,7 +39,7 @@ class Scope:
         self.image = image
         self._numbers = numbers
         self._flags = flags
-        #: The counts of these partitions.
+        #: The counts of these partitions. Replicas that are in sync may be left out.
         self.tally = counted_rows(image.partitions, self._parts(flags)) if tally is None else tally
 
     @staticmethod
@@ -51,7 +52,8 @@ class Scope:
     def of_broker(image: MetadataImage, broker_id: int) -> Scope:
         """Those with a replica on a broker."""
         numbers = range(len(image.partitions.pages))
-        return Scope(image, numbers, lambda _, page: has_replica(page, broker_id), None)
+        tally = _tally_of_broker(tally_of(image.partitions), broker_id)
+        return Scope(image, numbers, lambda _, page: has_replica(page, broker_id), tally)
 
     @staticmethod
     def of_rows(image: MetadataImage, rows: Rows) -> Scope:
@@ -90,3 +92,19 @@ class Scope:
                 gathered, count = [], 0
         if gathered:
             yield np.concatenate(gathered)
+
+
+def _tally_of_broker(table: TableTally, broker_id: int) -> TableTally | None:
+    """The counts of the partitions with a replica on a broker, out of those of a whole table.
+
+    Of millions of partitions, as those of a broker that was lost, they take a second to be counted. None: the table's
+    do not tell, for replicas of other brokers are not in sync, which may or may not be in these partitions.
+    """
+    brokers, _, parts, shapes = table.replicas.keys
+    is_its = brokers == broker_id
+    if not (is_its | (parts & IN_SYNC != 0)).all():
+        return None
+    counts = table.replicas.counts[is_its]
+    # A partition has one replica on a broker at most.
+    partitions = Cells.merged([shapes[is_its]], counts)
+    return TableTally(partitions, Cells(tuple(key[is_its] for key in table.replicas.keys), counts))
