@@ -21,7 +21,13 @@ from quorate.metadata_log.errors import ApiError, QuorateError
 from quorate.scripts.benchmarks.command_lines import timed_command
 from quorate.scripts.benchmarks.figures import BenchmarkOutcome, Figure, FigureTarget
 from quorate.scripts.benchmarks.nodes.restart import restart_all
-from quorate.scripts.benchmarks.processes import MeasuredCluster, Watch, brokers_sentence, running_cluster
+from quorate.scripts.benchmarks.processes import (
+    MeasuredCluster,
+    Watch,
+    brokers_sentence,
+    processor_s,
+    running_cluster,
+)
 from quorate.scripts.benchmarks.requests.create import PARTITIONS_PER_REQUEST, create_in_bulk
 from quorate.scripts.benchmarks.scrapes import ProcessScrape, longest_standstill, scrape_process
 from quorate.scripts.benchmarks.workspace import Workspace
@@ -42,6 +48,9 @@ _LOOK_S: Final = 0.05
 _BY_ITSELF_S: Final = 60.0
 _BY_ITSELF_S_MIN: Final = 0.5
 _SCRAPES_S: Final = 5.0
+#: A process rests that uses less than this share of a processor for so long.
+_REST_S: Final = 1.0
+_REST_SHARE: Final = 0.1
 _OPTIONS: Final = LocalOptions(
     {
         "LIMITS__PARTITIONS_MAX": "20000000",
@@ -97,7 +106,8 @@ async def _run(workspace: Workspace) -> BenchmarkOutcome:
                 await life.live(session, requests, seconds)
     return BenchmarkOutcome(
         f"3 controllers, {brokers_sentence()}, and {len(_PLAYED)} broker processes that play one broker each; "
-        f"{count:,} partitions created over HTTP, 100 a topic; then a heartbeat asks to fence one broker that nobody "
+        f"{count:,} partitions created over HTTP, 100 a topic; when the broker processes rest, each less than "
+        f"{_REST_SHARE:.0%} of a processor for {_REST_S:g} s, a heartbeat asks to fence one broker that nobody "
         "plays, until all processes have applied the last change (asked every 50 ms); then status is asked for twice, "
         "commands ask, each a process of its own from its start to its end, and all is asked for that the web page "
         "shows; "
@@ -127,6 +137,7 @@ class _Life:
         self._session, self._active = session, await self._watch.active()
         begun_at = await self._epoch()
         await self._create(requests)
+        await self._brokers_rest()
         await self._lose_a_broker()
         await self._asked()
         async with self._standstills("by itself", at_most_ms=10.0):
@@ -155,6 +166,18 @@ class _Life:
             at_all = await self._applied_everywhere()
             self._samples.add("... until applied everywhere, after the last reply", "s", at_all)
             self._say(f"created in {elapsed:.1f} s, applied everywhere {at_all:.2f} s later")
+
+    async def _brokers_rest(self) -> None:
+        """Wait until the broker processes have said to each other what they follow of all that was created."""
+        pids = [process.pid for process in self._cluster.brokers.values() if process.pid is not None]
+        start, used, is_resting = time.perf_counter(), list(map(processor_s, pids)), False
+        while not is_resting:
+            if time.perf_counter() > start + _LIMIT_S:
+                raise QuorateError(f"the broker processes do not come to rest within {_LIMIT_S:g} s")
+            await asyncio.sleep(_REST_S)
+            before, used = used, list(map(processor_s, pids))
+            is_resting = max(after - once for once, after in zip(before, used, strict=True)) < _REST_SHARE * _REST_S
+        self._say(f"the broker processes rest after {time.perf_counter() - start:.0f} s")
 
     async def _lose_a_broker(self) -> None:
         described = await self._cluster.client.describe_broker(_VICTIM)
