@@ -149,7 +149,8 @@ def _write_down(file: Path, plan: MovePlan, purpose: Purpose, options: MoveOptio
     ]
     made_by = " ".join(purpose.command.split()[1:3])
     if_none = going if plan.in_motion else purpose.done
-    write_plan(file, made_by, changes, options.controllers, options.secret_file, waits=True, if_none=if_none)
+    asked = options.controllers, options.secret_file
+    write_plan(file, made_by, changes, *asked, waits=True, if_none=if_none, as_json=options.as_json)
 
 
 def end(report: MoveReport, purpose: Purpose, options: MoveOptions) -> None:

@@ -39,6 +39,7 @@ def write_plan(
     *,
     waits: bool = False,
     if_none: str = "",
+    as_json: bool = False,
 ) -> None:
     """Write down changes instead of making them, with what they go by, and show them. None: say so, and no more.
 
@@ -46,6 +47,7 @@ def write_plan(
         made_by: the command, without its arguments.
         waits: each change begins when the moves of the one before it are done.
         if_none: a sentence on how it is, where there may be no changes.
+        as_json: standard output is for a document, which the caller writes.
 
     Raises:
         typer.BadParameter: the file is there, or cannot be written. PlanTooLarge: the plan is. As ``ask``.
@@ -60,7 +62,7 @@ def write_plan(
             "of them --at-once"
         )
     plan = ask(controllers, secret_file, lambda client: _planned(client, made_by, changes, waits=waits))
-    save_plan(file, plan)
+    save_plan(file, plan, as_json=as_json)
 
 
 async def _planned(
@@ -91,8 +93,8 @@ def refuse_existing(file: Path) -> None:
         raise typer.BadParameter(f"{file} is there already: a plan is written to a new file", param_hint="--plan")
 
 
-def save_plan(file: Path, plan: ChangePlan) -> None:
-    """Write a plan, whole or not at all, and show it.
+def save_plan(file: Path, plan: ChangePlan, *, as_json: bool = False) -> None:
+    """Write a plan, whole or not at all, and show it: ``as_json`` on standard error.
 
     Raises:
         typer.BadParameter: it cannot be written. PlanTooLarge: no command would read it.
@@ -112,9 +114,10 @@ def save_plan(file: Path, plan: ChangePlan) -> None:
         raise typer.BadParameter(f"{file} cannot be written: {problem}", param_hint="--plan") from None
     finally:
         beside.unlink(missing_ok=True)
+    shown = sys.stderr if as_json else sys.stdout
     with reader_may_leave():
-        sys.stdout.writelines(f"{line}\n" for line in plan_lines(plan, "the file has all"))
-        sys.stdout.write(f"Nothing was changed. The plan is in {file}: quorate apply {shlex.quote(str(file))}\n")
+        shown.writelines(f"{line}\n" for line in plan_lines(plan, "the file has all"))
+        shown.write(f"Nothing was changed. The plan is in {file}: quorate apply {shlex.quote(str(file))}\n")
 
 
 def read_plan(path: Path) -> ChangePlan:

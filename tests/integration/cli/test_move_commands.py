@@ -64,6 +64,17 @@ async def run_with_copies(user: Terminal, *arguments: str) -> tuple[Ended, int]:
     return running.result(), most
 
 
+async def test_document_of_a_move_that_is_planned_stands_alone_on_standard_output(
+    user: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    planned = await user.run("brokers", "drain", "11", "--plan", str(file), "--json")
+    assert planned.code == 0
+    assert len(json.loads(planned.out)["plan"]["moves"]) == 3
+    assert "Nothing was changed. The plan is in " in planned.err
+    assert json.loads(file.read_text())["steps"]
+
+
 async def test_drain_moves_what_is_on_the_broker_and_nothing_else(user: Terminal) -> None:
     before = await replicas(user)
     planned = await user.run("brokers", "drain", "11", "--dry-run")
