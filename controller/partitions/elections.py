@@ -39,8 +39,9 @@ ELECTIONS_PER_PASS_MAX: Final = 1_000
 _ROWS_AT_ONCE: Final = 2_048
 #: ... and how often it asks: it may find nothing among many, and the loop has others to serve.
 _LOOKS_PER_PASS_MAX: Final = 4
-#: Pages that it searches for such rows: a millisecond of work where there are none, twice that while a broker is lost.
-_PAGES_PER_PASS_MAX: Final = 64
+#: Pages that it searches for such rows: half a millisecond of work where there are none, twice that while a broker is
+#: lost, and several times that where a machine has others to serve.
+_PAGES_PER_PASS_MAX: Final = 32
 
 Rows = NDArray[np.int64]
 
