@@ -47,8 +47,8 @@ _WAIT_MIN_MS: Final = 1.0
 IMAGES_WAITING_MAX: Final = 256
 
 
-class _Waiting(NamedTuple):
-    """What came and is not taken yet."""
+class _WaitingImage(NamedTuple):
+    """An image that came and is not taken yet."""
 
     image: MetadataImage
     #: Where the logs that were led here ended then.
@@ -98,7 +98,7 @@ class RehearsalReplicas(ReplicaManager):
         self._image = EMPTY_IMAGE
         #: Later ones, in their order. To be told of a mass change takes as long as to replay it, and nothing is said
         #: while it arrives.
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingImage] = deque()
         self._end_offset = 0
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
@@ -129,7 +129,7 @@ class RehearsalReplicas(ReplicaManager):
         self._mass_change.came(end_offset - self._end_offset, now_ms)
         self._end_offset = end_offset
         self._clock.now_ms()  # somebody is here, and may be told of what others say
-        self._waiting.append(_Waiting(image, self._own_end()))
+        self._waiting.append(_WaitingImage(image, self._own_end()))
         may_wait = len(self._waiting) > 1 or self._mass_change.is_expected(now_ms)
         if self._image is EMPTY_IMAGE or not may_wait or len(self._waiting) > IMAGES_WAITING_MAX:
             self._take(*self._waiting.popleft())

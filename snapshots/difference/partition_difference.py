@@ -223,14 +223,14 @@ class _Entries:
         old, new = self._old.partitions, self._new.partitions
         is_old, is_new = pairs.old_rows >= 0, pairs.rows >= 0
         for places, is_added in ((np.flatnonzero(~is_old), True), (np.flatnonzero(~is_new), False)):
-            alone = _Values(new, pairs.rows[places]) if is_added else _Values(old, pairs.old_rows[places])
+            alone = _FieldValues(new, pairs.rows[places]) if is_added else _FieldValues(old, pairs.old_rows[places])
             for field in self._kept:
                 for place, value in zip(places.tolist(), alone.of(field, slice(None)), strict=True):
                     told[place][field] = FieldChange(None, value) if is_added else FieldChange(value, None)
         in_both = np.flatnonzero(is_old & is_new)
         both = pairs.take(in_both)
         differs = _fields_that_differ(old, new, both, self._left_out)
-        before, after = _Values(old, both.old_rows), _Values(new, both.rows)
+        before, after = _FieldValues(old, both.old_rows), _FieldValues(new, both.rows)
         for field in self._kept:
             at = np.flatnonzero(differs[field])
             values = zip(before.of(field, at), after.of(field, at), strict=True)
@@ -248,7 +248,7 @@ def _changes(pairs: _Pairs) -> Iterator[Change]:
         yield "added" if old_row < 0 else "removed" if row < 0 else "changed"
 
 
-class _Values:
+class _FieldValues:
     """Fields of some rows of a table as JSON; sets are sorted."""
 
     def __init__(self, table: PartitionTable, rows: Rows) -> None:
