@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import socket
+import time
 from typing import Final, Protocol
 
 from quorate.quorum.config import QuorumConfig
@@ -25,6 +26,8 @@ HANDSHAKE_TIMEOUT: Final = 2.0
 #: What is not acknowledged for this many times the silence that ends a connection, its kernel gives up by itself.
 _USER_TIMEOUT_FACTOR: Final = 2
 _MILLISECONDS: Final = 1000
+#: Seconds that what came may take of a turn of the loop, such as the replay of what is committed by it.
+_TURN_S_MAX: Final = 0.005
 
 
 class ConnectionOwner(Protocol):
@@ -139,9 +142,12 @@ class PeerConnection(asyncio.Protocol):
                 "speaks TLS", "it speaks TLS, and this node has no certificates (`tls`): give all voters some"
             )
             return
+        begun_s = time.monotonic()
         self._open_or_close(data)
         if self.is_established:
             self._owner.read_through()
+        if time.monotonic() - begun_s > _TURN_S_MAX:
+            self._read_on_later()
 
     # --- from the owner ------------------------------------------------------------------------------
 
@@ -238,6 +244,16 @@ class PeerConnection(asyncio.Protocol):
             self._frame(frame)
             if not self.is_open:
                 return
+
+    def _read_on_later(self) -> None:
+        """Let all else that waits for the loop come first: it may read on thirty times in one turn."""
+        if self.is_open and self.stream is not None:
+            self.stream.pause_reading()
+            asyncio.get_running_loop().call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if self.is_open and self.stream is not None:
+            self.stream.resume_reading()
 
     def _check_certificate(self, node_id: int, shown: frozenset[int] | None) -> None:
         if shown is not None and node_id not in shown:
