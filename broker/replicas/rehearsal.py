@@ -34,6 +34,7 @@ from quorate.broker.replicas.messages import (
 from quorate.broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.errors import QuorateError
+from quorate.metadata_log.tracebacks import traceback_text
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
@@ -193,7 +194,10 @@ class RehearsalReplicas(ReplicaManager):
         """Take the images that wait now; of those that come meanwhile, which may never end, nothing has been heard."""
         for _ in range(len(self._waiting)):
             if self._waiting:
-                self._take(*self._waiting.popleft())
+                try:
+                    self._take(*self._waiting.popleft())
+                except Exception as error:  # noqa: BLE001 - as one that fails when it comes: the next one may be taken
+                    log.error("replicas.image_failed", exception=traceback_text(error))
                 await asyncio.sleep(0)  # the next one takes some milliseconds, too
 
     def _own_end(self) -> int:

@@ -103,7 +103,8 @@ class ServedCluster:
         self._counters = counters
         self._disk = DiskFindings(storage.damage, storage.state_damage, is_short_of_space=founded.is_short_of_space)
         self._disk.write_down(storage.log, storage.set_aside)
-        self._behind_since_ms: float | None = None
+        #: The end of records that were seen to wait, and since when; others may wait whenever somebody looks.
+        self._waiting: tuple[int, float] | None = None
 
     def quorum(self) -> QuorumView:
         """As of now."""
@@ -146,12 +147,12 @@ class ServedCluster:
         """The time for which committed records have been waiting to be applied; 0 when none are."""
         node = self._runtime.node
         if node.applied_end >= node.high_watermark:
-            self._behind_since_ms = None
+            self._waiting = None
             return 0.0
         now_ms = self._scheduler.monotonic_ms()
-        if self._behind_since_ms is None:
-            self._behind_since_ms = now_ms
-        return now_ms - self._behind_since_ms
+        if self._waiting is None or node.applied_end >= self._waiting[0]:
+            self._waiting = (node.high_watermark, now_ms)
+        return now_ms - self._waiting[1]
 
     def counters(self) -> Counters:
         """The counts since the process started; cheap, for they are asked for with every answer."""

@@ -14,6 +14,7 @@ Places = NDArray[np.intp]
 COUNTERS_PER_ROW: Final = 4
 #: Combinations that one 64-bit number can tell apart.
 PACKED_MAX: Final = 1 << 62
+_INT64_MAX: Final = (1 << 63) - 1
 
 
 class RowKinds(NamedTuple):
@@ -32,23 +33,29 @@ class RowKinds(NamedTuple):
         packed, combinations = np.zeros(len(columns[0]), np.int64), 1
         for column in columns:
             low, high = int(column.min()), int(column.max())
-            span = high - low + 1
+            span, places = high - low + 1, column
             if span == 1:
                 continue
-            if span > PACKED_MAX:  # sets over more slots than a number can count
-                places = np.unique(column, return_inverse=True)[1]
-                low, span = 0, len(places)
-            else:
-                places = column
+            # Sets over many slots, of which not even two may fit into one number.
+            if combinations * span > PACKED_MAX and combinations > 1:
+                packed, combinations = _renumbered(packed)
             if combinations * span > PACKED_MAX:
-                packed = np.unique(packed, return_inverse=True)[1].astype(np.int64)
-                combinations = len(packed)
+                places, span = _renumbered(column)
+                low = 0
+            elif high > _INT64_MAX:
+                places, low = column - column.dtype.type(low), 0
             packed *= span
-            # Of sets over many slots the sum would else be a float.
+            # Of unsigned numbers the sum would else be a float.
             np.add(packed, places, out=packed, dtype=np.int64, casting="unsafe")
             packed -= low
             combinations *= span
         return _counted(packed) if combinations <= COUNTERS_PER_ROW * len(packed) else _sorted(packed)
+
+
+def _renumbered(numbers: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
+    """int64[n]: the place of each number among those that occur, in their order; and how many do."""
+    found, places = np.unique(numbers, return_inverse=True)
+    return places.astype(np.int64), len(found)
 
 
 def _counted(packed: NDArray[np.int64]) -> RowKinds:

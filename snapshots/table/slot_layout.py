@@ -141,7 +141,7 @@ class SlotPlacer:
 
     def leader(self, ids: IntColumn) -> NDArray[np.int8]:
         """int8[n]: the leader's slot; -1 where there is none."""
-        if self._is_in(0, ids) and ids.min(initial=0) != NO_LEADER:
+        if self._is_in(0, ids) and (ids != NO_LEADER).all():
             return np.zeros(len(ids), np.int8)
         slots = self.find(np.where(ids == NO_LEADER, np.int32(NO_BROKER), ids))
         return slots.view(np.int8)  # NO_SLOT becomes NO_LEADER_SLOT

@@ -224,3 +224,29 @@ async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: py
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that fails when it comes, which its caller isolates."""
+    told = Told(monkeypatch)
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        came = [told.come(MASS_RECORDS) for _ in range(3)]
+        take, failed = told.replicas._take, list[int]()
+
+        def fail_once(image: MetadataImage, own_end: int) -> None:
+            if not failed:
+                failed.append(image.provenance.end_offset)
+                raise RuntimeError("a bug")
+            take(image, own_end)
+
+        monkeypatch.setattr(told.replicas, "_take", fail_once)
+        told.now_ms += SILENCE_MS_MAX
+        told.may_go_on.set()
+        await eventually(told.has_spoken(2), "a message")
+        assert (failed, told.ends) == (came[:1], [10, *came[1:]])
+        assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

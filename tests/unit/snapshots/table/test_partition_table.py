@@ -180,6 +180,25 @@ def test_slots_of_brokers_are_found_whatever_lies_between_their_ids(wanted: list
     assert columns.slots_in([6]).tolist() == [2] * (len(held) + 1)
 
 
+def test_partition_without_leader_is_led_by_nobody_whoever_is_in_its_slots() -> None:
+    """A last-known ELR may hold -1, which is also how a record says that there is no leader."""
+    of_both: dict[str, Any] = {
+        "topic_id": topic_id(1),
+        "removing_replicas": (),
+        "adding_replicas": (),
+        "leader_recovery_state": 0,
+    }
+    of_both |= {"leader_epoch": 1, "partition_epoch": 1, "replicas": (), "isr": (), "directories": ()}
+    records = [
+        r.TopicRecord("t1", topic_id(1)),
+        r.PartitionRecord(partition_id=0, leader=-1, last_known_elr=(-1,), eligible_leader_replicas=None, **of_both),
+        r.PartitionRecord(partition_id=1, leader=-10, last_known_elr=(-10,), eligible_leader_replicas=None, **of_both),
+    ]
+    by_rows = replay(EMPTY_IMAGE, [versioned(record) for record in records])
+    assert replay(EMPTY_IMAGE, as_runs(records)) == by_rows
+    assert by_rows.partitions.rows_without_leader().tolist() == [0]
+
+
 def test_page_keeps_its_width_when_its_widest_row_is_narrow_again() -> None:
     image = created(EMPTY_IMAGE, 1, 10)
     wide = r.PartitionChangeRecord(partition_id=3, topic_id=topic_id(1), replicas=tuple(range(40)))
