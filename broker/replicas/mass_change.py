@@ -20,30 +20,53 @@ _SILENCE_SHARE: Final = 1 / 4
 _MESSAGES: Final = 2
 
 
+#: Of what is known of costs, the share that counts beside a new one that is less.
+_KEPT: Final = 0.8
+
+
 class MassChange:
-    """Whether a mass change arrives. No clock: times are monotonic milliseconds."""
+    """Whether a mass change arrives, and for how long what it brings may wait. No clock: times are monotonic ms.
+
+    To take what waits takes time, too, in which as much comes again: nobody is silent for longer than may be with that.
+    """
 
     def __init__(self, lag_max_ms: float, interval_ms: float) -> None:
         """``lag_max_ms``: how long a follower may go without being heard. ``interval_ms``: between two messages that
         have nothing new to say.
         """
         self._silence_ms_max = min(SILENCE_MS_MAX, (lag_max_ms - _MESSAGES * interval_ms) * _SILENCE_SHARE)
-        self._expected_until_ms = -float("inf")
+        self._came_ms = self._expected_until_ms = -float("inf")
+        #: Between two updates of one mass change; and what it takes to take one.
+        self._gap_ms = self._taking_ms = 0.0
 
-    def came(self, records: int, now_ms: float) -> None:
-        """Note an update of so many records."""
+    def came(self, records: int, now_ms: float) -> bool:
+        """Note an update of so many records. Returns whether it may wait to be taken.
+
+        The first one of a mass change may not: by it is known what the others will take.
+        """
+        may_wait = now_ms < self._expected_until_ms
         if records >= MASS_RECORDS:
-            self._expected_until_ms = now_ms + EXPECTED_MS
+            if may_wait:
+                self._gap_ms = _rather_more(self._gap_ms, now_ms - self._came_ms)
+            self._came_ms, self._expected_until_ms = now_ms, now_ms + EXPECTED_MS
+        return may_wait
 
-    def is_expected(self, now_ms: float) -> bool:
-        """Whether more of it may come."""
-        return now_ms < self._expected_until_ms
+    def took(self, elapsed_ms: float) -> None:
+        """Note what it took to take an update."""
+        self._taking_ms = _rather_more(self._taking_ms, elapsed_ms)
 
-    def wait_ms(self, all_said_ms: float, now_ms: float) -> float:
+    def wait_ms(self, waiting: int, all_said_ms: float, now_ms: float) -> float:
         """The time to wait before saying anything, or looking again whether to; 0: now.
 
-        ``all_said_ms``: when nothing was left to be said last. However much there is, all of it comes between two
-        silences: what is left for after the next one might come too late.
+        Args:
+            waiting: updates that are to be taken before.
+            all_said_ms: when nothing was left to be said last. However much there is, all of it comes between two
+                silences: what is left for after the next one might come too late.
         """
-        until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max)
+        taking_all_ms = waiting * (self._taking_ms + self._gap_ms)  # others come between any two of them
+        until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max - taking_all_ms)
         return max(0.0, until_ms - now_ms)
+
+
+def _rather_more(known: float, new: float) -> float:
+    return max(new, _KEPT * known + (1 - _KEPT) * new)

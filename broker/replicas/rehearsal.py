@@ -44,6 +44,8 @@ log = structlog.get_logger(__name__)
 NOTICE: Final = "rehearsal: no data are moved; how much a replica holds is a model, that its process lives is not"
 #: A wait that is no shorter than this lets others have their turn.
 _WAIT_MIN_MS: Final = 1.0
+#: So long nobody looks, in silence, how much waits by now.
+_LOOK_MS: Final = 50.0
 #: Images of a mass change that wait to be taken. Each holds what the next one replaced, half a megabyte or so.
 IMAGES_WAITING_MAX: Final = 256
 
@@ -127,13 +129,12 @@ class RehearsalReplicas(ReplicaManager):
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         now_ms, end_offset = self._machine.now_ms(), image.provenance.end_offset
-        self._mass_change.came(end_offset - self._end_offset, now_ms)
+        may_wait = self._mass_change.came(end_offset - self._end_offset, now_ms) or len(self._waiting) > 0
         self._end_offset = end_offset
         self._clock.now_ms()  # somebody is here, and may be told of what others say
         self._waiting.append(_WaitingImage(image, self._own_end()))
-        may_wait = len(self._waiting) > 1 or self._mass_change.is_expected(now_ms)
         if self._image is EMPTY_IMAGE or not may_wait or len(self._waiting) > IMAGES_WAITING_MAX:
-            self._take(*self._waiting.popleft())
+            self._take_first()
         self._changed.set()
 
     def report(self) -> ReplicaReport:
@@ -187,18 +188,23 @@ class RehearsalReplicas(ReplicaManager):
     async def _let_mass_changes_pass(self) -> None:
         if not self._follower.is_behind:
             self._all_said_ms = self._machine.now_ms()
-        while wait_ms := self._mass_change.wait_ms(self._all_said_ms, self._machine.now_ms()):
-            await self._machine.sleep_ms(wait_ms)
+        while wait_ms := self._mass_change.wait_ms(len(self._waiting), self._all_said_ms, self._machine.now_ms()):
+            await self._machine.sleep_ms(min(wait_ms, _LOOK_MS))
 
     async def _take_waiting(self) -> None:
         """Take the images that wait now; of those that come meanwhile, which may never end, nothing has been heard."""
         for _ in range(len(self._waiting)):
             if self._waiting:
                 try:
-                    self._take(*self._waiting.popleft())
+                    self._take_first()
                 except Exception as error:  # noqa: BLE001 - as one that fails when it comes: the next one may be taken
                     log.error("replicas.image_failed", exception=traceback_text(error))
                 await asyncio.sleep(0)  # the next one takes some milliseconds, too
+
+    def _take_first(self) -> None:
+        first, begun_ms = self._waiting.popleft(), self._machine.now_ms()
+        self._take(first.image, first.own_end)
+        self._mass_change.took(self._machine.now_ms() - begun_ms)
 
     def _own_end(self) -> int:
         return self._model.end(self._machine.wall_ms())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import count
-from typing import cast
+from itertools import count, pairwise
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.metadata_log.records.records import Record
 from quorate.snapshots.difference.delta import MetadataDelta
+from quorate.snapshots.image.image import MetadataImage
 from tests.unit.broker.images import change, cluster_image, partition, replayed
 from tests.unit.own_time import passes, run_in_own_time
 
@@ -148,3 +149,51 @@ def test_all_is_said_in_time_however_many_messages_it_takes(
 def test_word_of_the_message_before_last_is_never_too_old(lag_max_ms: float, interval_ms: float) -> None:
     for quarter in range(8):
         told_of_a_lost_broker(1, lag_max_ms, interval_ms, 3.0 + quarter / 4)
+
+
+@pytest.mark.parametrize(
+    ("lag_max_ms", "replay_ms", "taking_ms"),
+    [(30_000.0, 26.0, 44.0), (30_000.0, 28.0, 28.0), (10_000.0, 14.0, 14.0), (3_000.0, 26.0, 44.0)],
+)
+def test_silence_with_what_it_takes_to_be_told_is_short_enough(
+    lag_max_ms: float, replay_ms: float, taking_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The follower's process replays and takes at its own expense, and as much comes while it takes what waited."""
+    said_at: list[float] = []
+    exchange = Pair.exchange
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        clock: Any = loop._clock  # type: ignore[attr-defined]
+        pair = Pair(1, lag_max_ms, 500.0)
+        follower_here = pair._replicas[2]
+        take = follower_here._take
+
+        def take_at_a_cost(image: MetadataImage, own_end: int) -> None:
+            take(image, own_end)
+            clock.now_s += taking_ms / 1000
+
+        async def note(_: Pair, address: str, message: bytes) -> bytes:
+            if address.endswith(str(PORTS[1])):
+                said_at.append(loop.time())
+            return await exchange(pair, address, message)
+
+        try:
+            await passes(1.0)
+            monkeypatch.setattr(follower_here, "_take", take_at_a_cost)
+            monkeypatch.setattr(Pair, "exchange", note)
+            pair.write(change(0, 0, isr=(1, 2), leader=1), records=MASS_RECORDS)
+            ends_at = loop.time() + 5 * lag_max_ms / 1000
+            while loop.time() < ends_at:
+                clock.now_s += replay_ms / 1000
+                await asyncio.sleep(0)
+                pair.write(records=MASS_RECORDS)
+                await asyncio.sleep(0)
+                assert pair.asked == [], f"after {loop.time():g} s"
+            said_at.append(loop.time())
+        finally:
+            await pair.end()
+
+    run_in_own_time(story)
+    longest_s = max(later - earlier for earlier, later in pairwise(said_at))
+    assert longest_s < (lag_max_ms / 4 + 500.0) / 1000, "a quarter of the lag, and an interval"
