@@ -57,8 +57,9 @@ class LogVerification:
         self.images: dict[Path, MetadataImage] = {}
         #: Of the checkpoints that were held against the log: whether they hold its state.
         self.same_as_log: dict[Path, bool] = {}
-        #: The batch of a checkpoint that is being replayed.
+        #: The batch of a checkpoint that was read last, and the one that is being replayed.
         self._batch: FileBatch | None = None
+        self._replayed: FileBatch | None = None
         #: The log's own state at the offsets of checkpoints.
         self._log_states: dict[int, MetadataImage] = {}
         self.verdict = LogVerdict(segments=len(self.segments), checkpoints=len(self._checkpoints))
@@ -80,27 +81,28 @@ class LogVerification:
     # --- checkpoints ---------------------------------------------------------------------------------
 
     def _check_checkpoint(self, file: LogFile) -> None:
-        self._batch = None
+        self._batch = self._replayed = None
         try:
             self.images[file.path] = read_checkpoint(self._contents(file), file.offset, file.epoch)
         except CorruptBatch as error:
             self.verdict.findings.append(str(error))
-        except (MalformedData, ReplayError) as error:
-            self.verdict.findings.append(f"{file.path}: not a usable checkpoint: {error}{self._place()}")
+        except MalformedData as error:
+            self._not_usable(file, error, self._batch)
+        except ReplayError as error:
+            self._not_usable(file, error, self._replayed)
 
-    def _place(self) -> str:
-        """The batch of a checkpoint that was read last."""
-        batch = self._batch
-        return "" if batch is None else f" (batch at byte {batch.position}, offset {batch.header.base_offset})"
+    def _not_usable(self, file: LogFile, error: Exception, batch: FileBatch | None) -> None:
+        self.verdict.findings.append(f"{file.path}: not a usable checkpoint: {error}{_place(batch)}")
 
     def _contents(self, file: LogFile) -> Iterator[Buffer]:
         for batch in iter_batches(file):
             self._count(batch)
-            self._batch = batch
+            self._replayed, self._batch = self._batch, batch
             epoch = batch.header.epoch
             if file.epoch is not None and epoch != file.epoch:
                 raise _damage(batch, f"epoch {epoch} in a checkpoint of epoch {file.epoch}")
             yield batch.data
+        self._replayed = self._batch
 
     def _compare(self, file: LogFile) -> None:
         """Hold a checkpoint against what the log adds up to at the same offset."""
@@ -188,6 +190,10 @@ class LogVerification:
 def _decode(batch: FileBatch) -> None:
     for _ in decode_batch(batch.data):
         pass
+
+
+def _place(batch: FileBatch | None) -> str:
+    return "" if batch is None else f" (batch at byte {batch.position}, offset {batch.header.base_offset})"
 
 
 def _damage(batch: FileBatch, reason: str) -> CorruptBatch:

@@ -18,11 +18,15 @@ from quorate.metadata_log.records.records import (
     NoOpRecord,
     PartitionChangeRecord,
     Record,
+    RemoveTopicRecord,
     TopicRecord,
 )
 from quorate.scripts.cli.logs.log import app
 from quorate.scripts.terminal import exit_codes
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.moments import Moment
+from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image_parts import Provenance
 from tests.secret_records import SECRETS, write_secret_records
 
 TIME = 1_700_000_000_000
@@ -299,6 +303,19 @@ def test_log_verify_finds_a_checkpoint_that_is_not_whole(kafka_data: Path, tmp_p
     place = f"(batch at byte {last}, offset {parse_header(whole, last).base_offset})"
 
     assert findings(directory) == [f"{path}: not a usable checkpoint: no SnapshotFooter at the end {place}"]
+
+
+@pytest.mark.parametrize("damaged", [1, 2, 3])
+def test_log_verify_names_the_batch_of_a_checkpoint_that_cannot_be_replayed(tmp_path: Path, damaged: int) -> None:
+    """Also where the one behind it was read before."""
+    path = tmp_path / "00000000000000000007-0000000001.checkpoint"
+    head, foot = checkpoint_batches(EMPTY_IMAGE._replace(provenance=Provenance(6, 1, 5)), 9)
+    records = [RemoveTopicRecord(b"none".ljust(16)) if at == damaged else NoOpRecord() for at in (1, 2, 3)]
+    batches = [head, *(data_batch([(record, 0)], 9) for record in records), foot]
+    placed = [place_batch(batch, at, 1) for at, batch in enumerate(batches)]
+    path.write_bytes(b"".join(placed))
+    (finding,) = findings(path)
+    assert finding.endswith(f" (batch at byte {sum(map(len, placed[:damaged]))}, offset {damaged})")
 
 
 def test_log_verify_finds_a_checkpoint_of_another_epoch(kafka_data: Path, tmp_path: Path) -> None:
