@@ -35,20 +35,19 @@ class MassChange:
         have nothing new to say.
         """
         self._silence_ms_max = min(SILENCE_MS_MAX, (lag_max_ms - _MESSAGES * interval_ms) * _SILENCE_SHARE)
-        self._came_ms = self._expected_until_ms = -float("inf")
-        #: Between two updates of one mass change; and what it takes to take one.
-        self._gap_ms = self._taking_ms = 0.0
+        self._expected_until_ms = -float("inf")
+        #: The time that the replay of an update takes, and to take it then.
+        self._replay_ms = self._taking_ms = 0.0
 
-    def came(self, records: int, now_ms: float) -> bool:
-        """Note an update of so many records. Returns whether it may wait to be taken.
+    def came(self, records: int, replay_ms: float, now_ms: float) -> bool:
+        """Note an update of so many records, which were replayed in that time. Returns whether it may wait to be taken.
 
         The first one of a mass change may not: by it is known what the others will take.
         """
         may_wait = now_ms < self._expected_until_ms
         if records >= MASS_RECORDS:
-            if may_wait:
-                self._gap_ms = _rather_more(self._gap_ms, now_ms - self._came_ms)
-            self._came_ms, self._expected_until_ms = now_ms, now_ms + EXPECTED_MS
+            self._replay_ms = _rather_more(self._replay_ms, replay_ms)
+            self._expected_until_ms = now_ms + EXPECTED_MS
         return may_wait
 
     def took(self, elapsed_ms: float) -> None:
@@ -63,7 +62,7 @@ class MassChange:
             all_said_ms: when nothing was left to be said last. However much there is, all of it comes between two
                 silences: what is left for after the next one might come too late.
         """
-        taking_all_ms = waiting * (self._taking_ms + self._gap_ms)  # others come between any two of them
+        taking_all_ms = waiting * (self._taking_ms + self._replay_ms)  # another one is replayed behind each
         until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max - taking_all_ms)
         return max(0.0, until_ms - now_ms)
 

@@ -129,7 +129,8 @@ class RehearsalReplicas(ReplicaManager):
 
     def on_metadata_update(self, delta: MetadataDelta, image: MetadataImage, manifest: Manifest) -> None:
         now_ms, end_offset = self._machine.now_ms(), image.provenance.end_offset
-        may_wait = self._mass_change.came(end_offset - self._end_offset, now_ms) or len(self._waiting) > 0
+        records = end_offset - self._end_offset
+        may_wait = self._mass_change.came(records, manifest.elapsed_ms, now_ms) or len(self._waiting) > 0
         self._end_offset = end_offset
         self._clock.now_ms()  # somebody is here, and may be told of what others say
         self._waiting.append(_WaitingImage(image, self._own_end()))

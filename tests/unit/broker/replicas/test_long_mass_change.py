@@ -49,14 +49,14 @@ class Pair:
         self.write()
         self._running = [asyncio.create_task(one.run()) for one in self._replicas.values()]
 
-    def write(self, *written: Record, records: int = 1) -> None:
-        """Records, and so many of which nothing is seen, reach both at once."""
+    def write(self, *written: Record, records: int = 1, replay_ms: float = 0.0) -> None:
+        """Records, and so many of which nothing is seen, reach both at once; they were replayed in that time."""
         before, image = self.image, replayed(self.image, *written)
         provenance = image.provenance._replace(last_contained_offset=before.provenance.last_contained_offset + records)
         self.image = image._replace(provenance=provenance)
         for replicas in self._replicas.values():
             replicas.on_metadata_update(
-                MetadataDelta(before, self.image), self.image, Manifest(provenance, 1, 1, 0.0, False)
+                MetadataDelta(before, self.image), self.image, Manifest(provenance, 1, 1, replay_ms, False)
             )
 
     async def exchange(self, address: str, message: bytes) -> bytes:
@@ -187,7 +187,7 @@ def test_silence_with_what_it_takes_to_be_told_is_short_enough(
             while loop.time() < ends_at:
                 clock.now_s += replay_ms / 1000
                 await asyncio.sleep(0)
-                pair.write(records=MASS_RECORDS)
+                pair.write(records=MASS_RECORDS, replay_ms=replay_ms)
                 await asyncio.sleep(0)
                 assert pair.asked == [], f"after {loop.time():g} s"
             said_at.append(loop.time())

@@ -31,16 +31,16 @@ def test_small_changes_are_waited_for_by_nobody() -> None:
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
     assert change.wait_ms(0, 0.0, 0.0) == 0.0
     for now in range(100):
-        change.came(MASS_RECORDS - 1, float(now))
+        change.came(MASS_RECORDS - 1, 0.0, float(now))
         assert change.wait_ms(0, float(now), float(now)) == 0.0
 
 
 def test_mass_change_is_over_when_nothing_has_come_for_a_moment() -> None:
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
-    change.came(MASS_RECORDS, 1_000.0)
+    change.came(MASS_RECORDS, 0.0, 1_000.0)
     assert change.wait_ms(0, 1_000.0, 1_000.0) == EXPECTED_MS
-    change.came(MASS_RECORDS, 1_100.0)
-    change.came(1, 1_200.0)
+    change.came(MASS_RECORDS, 0.0, 1_100.0)
+    change.came(1, 0.0, 1_200.0)
     assert change.wait_ms(0, 1_000.0, 1_200.0) == EXPECTED_MS - 100.0
     assert change.wait_ms(0, 1_000.0, 1_100.0 + EXPECTED_MS) == 0.0
 
@@ -51,43 +51,44 @@ def test_mass_change_is_over_when_nothing_has_come_for_a_moment() -> None:
 def test_mass_change_that_lasts_is_interrupted(lag_max_ms: float, silence_ms: float) -> None:
     change = MassChange(lag_max_ms, INTERVAL_MS)
     for now in range(0, int(silence_ms), 10):
-        change.came(MASS_RECORDS, float(now))
+        change.came(MASS_RECORDS, 0.0, float(now))
         assert 0.0 < change.wait_ms(0, 0.0, float(now)) <= silence_ms - now
-    change.came(MASS_RECORDS, silence_ms)
+    change.came(MASS_RECORDS, 0.0, silence_ms)
     assert change.wait_ms(0, 0.0, silence_ms) == 0.0
     assert change.wait_ms(0, silence_ms, silence_ms) > 0.0, "and the next silence begins"
 
 
-def mass_change_that_costs(gap_ms: float, taking_ms: float) -> MassChange:
-    """One of which updates come after every gap, from time 0 on, and the first took so long to be taken."""
+def mass_change_that_costs(replay_ms: float, taking_ms: float) -> MassChange:
+    """One of which the second update is there, 25 ms behind the first, which took so long to be taken."""
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
-    assert not change.came(MASS_RECORDS, 0.0), "by the first is known what the others take"
+    assert not change.came(MASS_RECORDS, replay_ms, 0.0), "by the first is known what the others take"
     change.took(taking_ms)
-    assert change.came(MASS_RECORDS, gap_ms)
+    assert change.came(MASS_RECORDS, replay_ms, 25.0)
     return change
 
 
-@pytest.mark.parametrize(("gap_ms", "taking_ms"), [(25.0, 5.0), (26.0, 44.0), (14.0, 14.0), (200.0, 1.0)])
-def test_silence_and_what_waits_at_its_end_take_no_longer_than_silence_may(gap_ms: float, taking_ms: float) -> None:
-    change, now, waiting = mass_change_that_costs(gap_ms, taking_ms), gap_ms, 1
+@pytest.mark.parametrize(("replay_ms", "taking_ms"), [(10.0, 5.0), (26.0, 44.0), (14.0, 14.0), (200.0, 1.0)])
+def test_silence_and_what_waits_at_its_end_take_no_longer_than_silence_may(replay_ms: float, taking_ms: float) -> None:
+    change, now, waiting = mass_change_that_costs(replay_ms, taking_ms), 25.0, 1
+    gap_ms = max(25.0, replay_ms)
     while change.wait_ms(waiting, 0.0, now) > 0.0:
         now, waiting = now + gap_ms, waiting + 1
-        assert change.came(MASS_RECORDS, now)
-    ends = now + waiting * (taking_ms + gap_ms)
+        assert change.came(MASS_RECORDS, replay_ms, now)
+    ends = now + waiting * (taking_ms + replay_ms)
     assert 7_250.0 - 2 * (taking_ms + gap_ms) < ends < 7_250.0 + taking_ms + 2 * gap_ms
 
 
 def test_what_it_takes_is_known_better_by_every_one_that_is_taken() -> None:
-    change = mass_change_that_costs(25.0, 5.0)
-    assert change.wait_ms(100, 0.0, 30.0) == EXPECTED_MS - 5.0, "more may come"
+    change = mass_change_that_costs(10.0, 5.0)
+    assert change.wait_ms(110, 0.0, 30.0) == EXPECTED_MS - 5.0, "more may come"
     change.took(60.0)
-    assert change.wait_ms(100, 0.0, 30.0) == 0.0
+    assert change.wait_ms(110, 0.0, 30.0) == 0.0
 
 
 def test_small_change_behind_a_mass_change_may_wait_while_more_may_come() -> None:
-    change = mass_change_that_costs(25.0, 5.0)
-    assert change.came(1, 25.0 + EXPECTED_MS - 1)
-    assert not change.came(1, 25.0 + EXPECTED_MS)
+    change = mass_change_that_costs(10.0, 5.0)
+    assert change.came(1, 0.0, 25.0 + EXPECTED_MS - 1)
+    assert not change.came(1, 0.0, 25.0 + EXPECTED_MS)
 
 
 class Following:
