@@ -18,8 +18,6 @@ EXPECTED_MS: Final = 250.0
 SILENCE_MS_MAX: Final = 10_000.0
 _SILENCE_SHARE: Final = 1 / 4
 _MESSAGES: Final = 2
-
-
 #: Of what is known of costs, the share that counts beside a new one that is less.
 _KEPT: Final = 0.8
 

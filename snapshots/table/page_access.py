@@ -22,6 +22,7 @@ from quorate.snapshots.table.pages import (
     Page,
     Rows,
     Span,
+    ascending_rows,
     blank_column,
     spans,
 )
@@ -60,6 +61,15 @@ def _brokers(slots: list[int], mask: int) -> tuple[int, ...]:
 def gather(pages: Sequence[Page], rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
     """Copies of columns of strictly ascending rows; lists as ``[width, n]``, wide enough for all pages touched."""
     return gather_spans(pages, list(spans(rows)), len(rows), names)
+
+
+def gather_in_any_order(pages: Sequence[Page], rows: Rows, names: Iterable[str] = COLUMNS) -> dict[str, AnyColumn]:
+    """As ``gather``, of rows in any order, each as often as it is asked for."""
+    if (rows[1:] > rows[:-1]).all():
+        return gather(pages, rows, names)
+    ascending, positions = ascending_rows(rows)
+    columns = gather(pages, ascending, names)
+    return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
 
 
 def gather_spans(pages: Sequence[Page], touched: list[Span], count: int, names: Iterable[str]) -> dict[str, AnyColumn]:

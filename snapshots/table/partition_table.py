@@ -7,7 +7,7 @@ and column that did not change. A row number means something in one table only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from quorate.snapshots.table.extents import Extent, TopicStretches, reserved_row
 from quorate.snapshots.table.kept_counts import NO_COUNTS, NO_OWN_MIN_ISRS, NOT_KEPT, KeptCounts, OwnMinIsrs
 from quorate.snapshots.table.pages import (
     COLUMNS,
-    LIST_COLUMNS,
     MASK_COLUMNS,
     NO_PARTITION,
     PAGE_ROWS,
@@ -30,7 +29,6 @@ from quorate.snapshots.table.pages import (
     Page,
     PagePredicate,
     Rows,
-    ascending_rows,
 )
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.partition_columns import PartitionColumns
@@ -147,7 +145,7 @@ class PartitionTable:
     def gather(self, rows: Rows | Sequence[int]) -> PartitionColumns:
         """Copies of all columns of some rows, in the order given."""
         wanted = np.asarray(rows, np.int64)
-        columns = self._columns(wanted, COLUMNS)
+        columns = page_access.gather_in_any_order(self.pages, wanted)
         return PartitionColumns(
             rows=wanted,
             topic_ids=columns["topic_ids"],
@@ -173,15 +171,7 @@ class PartitionTable:
 
     def column(self, rows: Rows, name: str) -> NDArray[Any]:
         """One column [n] of some rows as the pages hold it, lists [width, n], in the order given."""
-        return self._columns(rows, (name,))[name]
-
-    def _columns(self, rows: Rows, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """Columns of rows in any order, each as often as it is asked for."""
-        if (rows[1:] > rows[:-1]).all():
-            return page_access.gather(self.pages, rows, names)
-        ascending, positions = ascending_rows(rows)
-        columns = page_access.gather(self.pages, ascending, names)
-        return {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
+        return page_access.gather_in_any_order(self.pages, rows, (name,))[name]
 
     def select(self, predicate: PagePredicate) -> Rows:
         """int64[n], ascending: rows for which ``predicate`` is true among the 4096 rows of their page.

@@ -18,9 +18,9 @@ from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.maps.persistent_map import MapEditor, PersistentMap
 from quorate.snapshots.table.extents import NO_ROWS, Extent, TopicStretches, extent_column, numbered, reserved_rows
 from quorate.snapshots.table.kept_counts import OwnMinIsrs
-from quorate.snapshots.table.page_access import holds_partition, read_partition, search
+from quorate.snapshots.table.page_access import gather_in_any_order, holds_partition, read_partition, search
 from quorate.snapshots.table.page_editor import PageEditor
-from quorate.snapshots.table.pages import LIST_COLUMNS, NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows, ascending_rows
+from quorate.snapshots.table.pages import NO_LEADER_SLOT, NO_PARTITION, PAGE_ROWS, Rows
 from quorate.snapshots.table.partition import Partition
 from quorate.snapshots.table.partition_table import PartitionTable
 from quorate.snapshots.table.row_changes import columns_in_place
@@ -150,11 +150,9 @@ class TableEditor:
         """Move topics, of which each gets rows behind those of the one before, to their new first rows."""
         extents = np.array([extent for extent, _ in moves], np.int64)
         target = numbered(np.array([first_row for _, first_row in moves], np.int64), extents[:, 1])
-        source, positions = ascending_rows(numbered(extents[:, 0], extents[:, 1]))
-        columns = self.pages.gather(source)
-        moved = {name: column.take(positions, axis=int(name in LIST_COLUMNS)) for name, column in columns.items()}
-        self.pages.write(target, moved)
-        self.pages.clear(source)
+        source = numbered(extents[:, 0], extents[:, 1])
+        self.pages.write(target, gather_in_any_order(self.pages.pages, source))
+        self.pages.clear(np.sort(source))
 
     def set_min_isr(self, topic_id: Uuid, code: int) -> None:
         """Count a topic's partitions by a min ISR of its own from here on; ``code``: ``own_min_isr_code``."""
@@ -169,7 +167,7 @@ class TableEditor:
         extent = self._extents.get(topic_id)
         if extent is None:
             return
-        rows = np.arange(extent.first_row, extent.first_row + extent.size)
+        rows = self.rows_of(topic_id)
         numbers = self.pages.gather(rows, ("partition_ids",))["partition_ids"]
         self.partition_count -= int((numbers != NO_PARTITION).sum())
         self.pages.clear(rows)
