@@ -42,6 +42,9 @@ def told_timeline(
 ) -> TimelineReply:
     """The last events and spans of a stretch, told as if the log ended before an offset.
 
+    Args:
+        limit: of events, but for those of the first one's offset, and begins of what began before it, too.
+
     Raises:
         ReplayError: a record cannot be replayed. TooManyVersions: more changes of partitions than are held. What
             ``check`` raises.
@@ -54,9 +57,12 @@ def told_timeline(
     check()
     begin, end = stretch.start.end_offset, walk.end_offset(stretch)
     events = [event for event in timeline(found, thresholds) if begin <= event.offset < end]
-    shown = _last(events, limit)
-    is_cut = len(shown) < len(events)
-    first = shown[0].offset if is_cut else begin
+    is_cut = len(events) > limit and events[-limit].offset > events[0].offset
+    first, shown = begin, events
+    if is_cut:
+        # The rest is asked for by offset: all of one offset is told, and what begins here begins here.
+        first = events[-limit].offset
+        shown = [event for event in timeline(found, thresholds, cut=first) if first <= event.offset < end]
     begin_ms = _ms(shown[0]) if is_cut else walk.begin_ms
     spans = lane_spans(versions, found, thresholds)
     if not about.is_led:
@@ -109,14 +115,6 @@ class _Walk:
     def end_offset(self, stretch: PastStretch) -> int:
         end = stretch.start.end_offset if self._last is None else self._last.end_offset
         return end if self._before is None else min(end, self._before)
-
-
-def _last(events: Sequence[TimelineEvent], limit: int) -> Sequence[TimelineEvent]:
-    """The last events, so many at most, but all of one offset: the rest is asked for by offset."""
-    if len(events) <= limit:
-        return events
-    first = events[-limit].offset
-    return [event for event in events if event.offset >= first]
 
 
 def _last_of_lanes(spans: Sequence[LaneSpan], limit: int) -> list[LaneSpan]:

@@ -39,6 +39,7 @@ IMAGES_MAX: Final = 4
 BYTES_MAX: Final = 256 * 1024 * 1024
 #: Read in one turn of the loop, and then replayed on a thread.
 _CHUNK_BYTES: Final = 1024 * 1024
+_TRANSACTION_TIMES: Final = 4
 
 
 class Checkpoints(Protocol):
@@ -64,10 +65,27 @@ class Checkpoints(Protocol):
 
 
 class StretchSize(NamedTuple):
-    """The most of the log that one answer is made of, or one batch where that is more."""
+    """The most of the log that one answer is made of, or one batch where that is more.
+
+    What would begin inside of a metadata transaction begins before it, as it all holds from its end on.
+    """
 
     bytes_max: int
     records_max: int
+
+    def require_room_for_transaction(self, begin: int, end: int) -> None:
+        """A part that goes back to the begin of a transaction is answered up to ``_TRANSACTION_TIMES`` the size.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, it would be longer.
+        """
+        most = _TRANSACTION_TIMES * self.records_max
+        if end - begin > most:
+            what = (
+                f"a metadata transaction goes on from offset {begin}, for more than the {most:,} records of one answer"
+            )
+            advice = f"ask for what lies before {begin}, or have the log's files read (--from)"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: {advice}")
 
 
 class PastStretch(NamedTuple):
@@ -105,7 +123,8 @@ class PastReads(Protocol):
         none does, so much before the end. Its last batches may begin behind the end.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE, the log does not reach to it.
+            ApiError: OFFSET_OUT_OF_RANGE, the log does not reach to it, or ``StretchSize`` has no room for what must
+                be told at once.
         """
 
 
@@ -172,7 +191,7 @@ class PastImages:
         """The last part of the committed log before an offset, as ``PastReads`` has it.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE, this node does not reach back, or not forward, to it.
+            ApiError: OFFSET_OUT_OF_RANGE, this node does not reach back, or not forward, to it, or as there.
         """
         log, held_end = self._log, self._log.high_watermark
         end = held_end if end_offset is None else end_offset
@@ -180,10 +199,13 @@ class PastImages:
             what = f"this controller's committed log ends {Moment(offset=end).shortfall(held_end, 0, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
         begins = self._begins()
-        start = await self.at(Moment(offset=self._begin_before(end, size, begins)))
+        begin = self._begin_before(end, size, begins)
+        start = await self.at(Moment(offset=begin))
         while (position := start.provenance.end_offset) and log.epoch_at(position) is None:
             # Inside of a batch, where a transaction begins.
             start = await self.at(Moment(offset=log.read_from(position, 1).base_offset))
+        if position < begin:
+            size.require_room_for_transaction(position, end)
         pieces = []
         while position < end:
             _require_held(log, position)

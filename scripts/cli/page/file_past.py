@@ -59,7 +59,8 @@ class FilePast:
         """The last part of the log before an offset, as ``PastReads`` has it.
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it. StorageError, ReplayError: they are damaged.
+            ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it, or as there.
+            StorageError, ReplayError: they are damaged.
         """
         held_end = self._newest.provenance.end_offset
         if end_offset is not None and end_offset > held_end:
@@ -84,14 +85,18 @@ class FilePast:
                 if more.has_earlier:
                     return found._replace(has_earlier=True)
                 found = PastStretch(more.start, (*more.pieces, *found.pieces), has_earlier=False)
+            if len(found.pieces) > 1:
+                begin = found.start.end_offset
+                size.require_room_for_transaction(begin, begin + _size_of(found.pieces).records_max)
             return found
         except ImageNotAvailable as error:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
 
 def _last_of(stretch: LogStretch, most: StretchSize) -> PastStretch:
-    """The end of a stretch, one batch at least, and the state that it follows on."""
-    state, kept, is_cut = stretch.start, deque[Buffer](), False
+    """The end of a stretch, one batch at least, and the state that it follows on: never inside of a transaction."""
+    start = state = stretch.start
+    kept, of_transaction = deque[Buffer](), list[Buffer]()
     bytes_left, records_left = most
     for batch in stretch.batches:
         kept.append(batch)
@@ -101,8 +106,13 @@ def _last_of(stretch: LogStretch, most: StretchSize) -> PastStretch:
             first = kept.popleft()
             bytes_left += len(first)
             records_left += parse_header(first).record_count
-            state, is_cut = state.replay_batch(first), True
-    return PastStretch(state, kept, has_earlier=is_cut)
+            state = state.replay_batch(first)
+            if state.in_transaction:
+                of_transaction.append(first)
+            else:
+                start = state
+                of_transaction.clear()
+    return PastStretch(start, (*of_transaction, *kept), has_earlier=start is not stretch.start)
 
 
 def _size_of(batches: Iterable[Buffer]) -> StretchSize:

@@ -1,7 +1,7 @@
 """The versions of partitions, out of the records about them.
 
-A partition that is well when the history begins and that no record is about has no part in any outage: of a large
-cluster these are nearly all, and they are only counted.
+A partition that is well when the history begins and that no record is about, but for the removal of its topic, has no
+part in any outage: of a large cluster these are nearly all, and they are only counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ from quorate.metadata_log.records.records import (
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.incidents.reading.places import RecordPlace
-from quorate.snapshots.incidents.serial.versions import PartitionHistory, PartitionVersion, UntoldPartitions
+from quorate.snapshots.incidents.serial.versions import (
+    PartitionHistory,
+    PartitionVersion,
+    UntoldPartitions,
+    UntoldRemoval,
+)
 from quorate.snapshots.table.page_access import has_leader, holds_partition, is_reassigning
 from quorate.snapshots.table.pages import NO_PARTITION, Page
 from quorate.snapshots.table.partition import Partition
@@ -51,7 +56,11 @@ class PartitionTrack:
         self._count = 0
         #: Of topics that are there, by id.
         self._names: dict[Uuid, str] = {topic.id: topic.name for topic in start.topics.by_id.values()}
+        self._ids = {name: topic_id for topic_id, name in self._names.items()}
         self._now: dict[Uuid, dict[int, tuple[Partition, PartitionHistory]]] = {}
+        #: Of ``_now`` those with an ELR, or a last known one; no topic has none.
+        self._with_elr: dict[Uuid, set[int]] = {}
+        self._untold_removals: list[UntoldRemoval] = []
         self._start, self._begin_place = start.partitions, begin
         #: Topics of the start that are there still.
         self._first_topics = set(self._names)
@@ -66,7 +75,7 @@ class PartitionTrack:
     def untold(self) -> UntoldPartitions:
         """The partitions that ``all`` does not have."""
         told = sum(history.is_base for history in self.all)
-        return UntoldPartitions(len(self._start) - told, *self._begin_place)
+        return UntoldPartitions(len(self._start) - told, *self._begin_place, self._untold_removals)
 
     def take(self, record: Record, place: RecordPlace) -> None:
         """Go on by one of ``OF_PARTITIONS``.
@@ -77,6 +86,7 @@ class PartitionTrack:
         match record:
             case TopicRecord():
                 self._names[record.topic_id] = record.name
+                self._ids[record.name] = record.topic_id
             case PartitionRecord():
                 self._declare(record, place)
             case PartitionChangeRecord():
@@ -87,15 +97,18 @@ class PartitionTrack:
                 self._clear(record.topic_name, place)
 
     def _remove(self, topic_id: Uuid, place: RecordPlace) -> None:
-        if topic_id in self._first_topics:
-            for row in self._start.rows_of(topic_id):
-                number = self._start.partition_id(row)
-                if number != NO_PARTITION:
-                    self._known(topic_id, number)
-        self._first_topics.discard(topic_id)
-        self._names.pop(topic_id, None)
-        for _, history in self._now.pop(topic_id, {}).values():
+        histories = [history for _, history in self._now.pop(topic_id, {}).values()]
+        for history in histories:
             history.gone = place
+        if topic_id in self._first_topics:
+            rows = np.array(self._start.rows_of(topic_id), np.int64)
+            held = np.count_nonzero(self._start.gather_partition_ids(rows) != NO_PARTITION)
+            untold = int(held) - sum(history.is_base for history in histories)
+            if untold:
+                self._untold_removals.append(UntoldRemoval(untold, *place))
+        self._first_topics.discard(topic_id)
+        self._with_elr.pop(topic_id, None)
+        self._ids.pop(self._names.pop(topic_id, ""), None)
 
     def _known(self, topic_id: Uuid, number: int) -> tuple[Partition, PartitionHistory] | None:
         """A partition as it is now, with its history, which begins here if it was well so far; None: there is none."""
@@ -129,12 +142,11 @@ class PartitionTrack:
 
     def _clear(self, topic: str, place: RecordPlace) -> None:
         """Clear the ELRs of one topic, or of all."""
-        for topic_id, partitions in self._now.items():
-            if topic in ("", self._names[topic_id]):
-                for number, (partition, history) in list(partitions.items()):
-                    if partition.elr or partition.last_known_elr:
-                        cleared = replace(partition, elr=(), last_known_elr=())
-                        self._put(topic_id, number, cleared, history, place)
+        named = self._ids.get(topic)
+        for topic_id in list(self._with_elr) if topic == "" else [named] if named in self._with_elr else []:
+            for number in sorted(self._with_elr[topic_id]):
+                partition, history = self._now[topic_id][number]
+                self._put(topic_id, number, replace(partition, elr=(), last_known_elr=()), history, place)
 
     def _begin(self, topic_id: Uuid, number: int, partition: Partition, place: RecordPlace, *, is_base: bool) -> None:
         name = self._names.get(topic_id)
@@ -154,6 +166,7 @@ class PartitionTrack:
                 "quorate pipeline incidents read the log"
             )
         self._now.setdefault(topic_id, {})[number] = partition, history
+        self._note_elr(topic_id, number, has_one=bool(partition.elr or partition.last_known_elr))
         history.versions.append(
             PartitionVersion(
                 *place,
@@ -167,6 +180,15 @@ class PartitionTrack:
                 partition.last_known_elr,
             )
         )
+
+    def _note_elr(self, topic_id: Uuid, number: int, *, has_one: bool) -> None:
+        mine = self._with_elr.get(topic_id)
+        if has_one:
+            self._with_elr.setdefault(topic_id, set()).add(number)
+        elif mine is not None:
+            mine.discard(number)
+            if not mine:
+                del self._with_elr[topic_id]
 
 
 def _is_unwell(page: Page) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from quorate.snapshots.incidents import kinds
 from quorate.snapshots.incidents.findings import HistorySpan, Row, at
 from quorate.snapshots.incidents.serial.changes import PartitionChange
-from quorate.snapshots.incidents.serial.versions import PartitionHistory, UntoldPartitions
+from quorate.snapshots.incidents.serial.versions import PartitionHistory, UntoldPartitions, UntoldRemoval
 
 _SUMS = ("leaders_moved", "leaders_lost", "isr_shrunk", "isr_grown")
 _Key = tuple[int, str, int | None, int | None]
@@ -18,7 +18,8 @@ def span_of(partitions: Sequence[PartitionHistory], untold: UntoldPartitions, cl
     """First and last change, and how many partitions there ever were; None: there was none."""
     places = [(version.offset, version.time_us) for one in partitions for version in one.versions]
     places += [one.gone for one in partitions if one.gone is not None]
-    places += [untold[1:]] if untold.partitions else []
+    places += [(untold.offset, untold.time_us)] if untold.partitions else []
+    places += [(removal.offset, removal.time_us) for removal in untold.removals]
     if not places:
         return None
     offsets, times_us = zip(*places, strict=True)
@@ -72,12 +73,14 @@ def instants(
     if untold.partitions:
         nothing = {"from_offset": untold.offset, "to_offset": untold.offset, "partitions": 0, **dict.fromkeys(_SUMS, 0)}
         rows.setdefault((untold.time_us, kinds.BASE, None, None), nothing)["partitions"] += untold.partitions
-    removals: dict[int, list[int]] = {}
-    for one in partitions:
-        if one.gone is not None:
-            removals.setdefault(one.gone[1], []).append(one.gone[0])
-    for time_us, offsets in removals.items():
-        counts = {"from_offset": min(offsets), "to_offset": max(offsets), "partitions": len(offsets)}
+    removals: dict[int, list[UntoldRemoval]] = {}
+    told = (UntoldRemoval(1, *one.gone) for one in partitions if one.gone is not None)
+    for removal in (*told, *untold.removals):
+        removals.setdefault(removal.time_us, []).append(removal)
+    for time_us, mine in removals.items():
+        offsets = [removal.offset for removal in mine]
+        count = sum(removal.partitions for removal in mine)
+        counts = {"from_offset": min(offsets), "to_offset": max(offsets), "partitions": count}
         rows[time_us, kinds.REMOVED, None, None] = {**counts, **dict.fromkeys(_SUMS)}
     together: Counter[tuple[int, str]] = Counter()
     for (time_us, cause, _, _), row in rows.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from quorate.snapshots.incidents import kinds
@@ -112,6 +113,27 @@ def grouped_runs(runs: Iterable[ConditionRun], cluster_id: str, end_us: int) -> 
         groups.setdefault((begin.cause, begin.subject, begin.cause_offset, run.ended_by), []).append(run)
     rows = [_group(cluster_id, mine, end_us) for mine in groups.values()]
     return sorted(rows, key=_place)
+
+
+def episodes(runs: Iterable[ConditionRun], gap: timedelta, cut: int) -> Iterator[list[ConditionRun]]:
+    """The runs of each cause, in groups of those that began within the gap of each other, by offset.
+
+    Args:
+        cut: those that began before this offset are in groups of their own.
+    """
+    causes: dict[tuple[object, ...], list[ConditionRun]] = {}
+    for run in runs:
+        causes.setdefault((run.begin.cause, run.begin.subject, run.begin.cause_offset), []).append(run)
+    gap_us = gap // timedelta(microseconds=1)
+    for of_cause in causes.values():
+        mine: list[ConditionRun] = []
+        for run in sorted(of_cause, key=lambda run: run.begin.offset):
+            last = mine[-1].begin if mine else run.begin
+            if run.begin.time_us - last.time_us > gap_us or last.offset < cut <= run.begin.offset:
+                yield mine
+                mine = []
+            mine.append(run)
+        yield mine
 
 
 def _place(row: Row) -> list[tuple[bool, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
@@ -12,7 +12,7 @@ from quorate.snapshots.incidents.causes import BrokerTimeline
 from quorate.snapshots.incidents.failovers import Epoch, failovers
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
 from quorate.snapshots.incidents.kinds import OPEN
-from quorate.snapshots.incidents.min_isr import ConfigSpan, MinIsrSteps, min_isr_steps
+from quorate.snapshots.incidents.min_isr import ConfigSpan, min_isr_steps
 from quorate.snapshots.incidents.serial import counts
 from quorate.snapshots.incidents.serial.changes import PartitionChange, changes_of
 from quorate.snapshots.incidents.serial.elections import groups_of, risky_elections
@@ -54,10 +54,16 @@ class LogVersions:
 
 @dataclass(frozen=True, slots=True)
 class SerialFindings:
-    """The findings, and what of single partitions they do not hold: every reassignment."""
+    """The findings, and what of single partitions they do not hold."""
 
     findings: IncidentFindings
-    reassignments: list[Row]
+    #: Every one.
+    reassignments: list[Row] = field(default_factory=list)
+    #: The runs of which the findings' rows of the same name are made.
+    leaderless: list[ConditionRun] = field(default_factory=list)
+    under_min_isr: list[ConditionRun] = field(default_factory=list)
+    #: Until when those that last were counted, in microseconds since 1970.
+    end_us: int = 0
 
 
 def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) -> SerialFindings:
@@ -72,20 +78,22 @@ def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) 
     found.unclean_allowed = frozenset((log.cluster_id, topic) for topic in log.unclean_allowed)
     span = counts.span_of(log.partitions, log.untold, log.cluster_id)
     if span is None:
-        return SerialFindings(found, [])
+        return SerialFindings(found)
     if end_us is not None:
         span = replace(span, end=max(span.end, at(end_us)))
     found.spans = [span]
     within_us = thresholds.same_event // timedelta(microseconds=1)
     changes = changes_of(log.partitions, log.cluster_id, BrokerTimeline(happened), within_us)
     _count(found, log, changes, thresholds)
-    _find_runs(found, log, changes, min_isr_steps(log.min_isr, thresholds.min_isr))
+    # To the millisecond: times in the log have no more.
+    runs_end_us = int(span.end.timestamp() * 1000) * 1000
+    leaderless, under_min_isr = _find_runs(found, log, changes, thresholds, runs_end_us)
     moved = [row for one in log.partitions for row in reassignments(one, log.cluster_id)]
     found.reassignment_outcomes = counts.outcomes(moved, log.cluster_id)
     for row in moved:
         row["lasted"] = (row["to_time"] or span.end) - row["from_time"]
     found.reassignments = _slow(moved, thresholds.slow_reassignment)
-    return SerialFindings(found, moved)
+    return SerialFindings(found, moved, leaderless, under_min_isr, runs_end_us)
 
 
 def _count(
@@ -103,21 +111,24 @@ def _count(
 
 
 def _find_runs(
-    found: IncidentFindings, log: LogVersions, changes: Sequence[Sequence[PartitionChange]], steps: MinIsrSteps
-) -> None:
+    found: IncidentFindings,
+    log: LogVersions,
+    changes: Sequence[Sequence[PartitionChange]],
+    thresholds: Thresholds,
+    end_us: int,
+) -> tuple[list[ConditionRun], list[ConditionRun]]:
+    """The rows of runs; gives those without a leader and those below min.insync.replicas."""
     pairs = list(zip(log.partitions, changes, strict=True))
-    # To the millisecond: times in the log have no more.
-    to_us = int(found.spans[0].end.timestamp() * 1000) * 1000
-
-    def grouped(find: Callable[[PartitionHistory, Sequence[PartitionChange]], Iterable[ConditionRun]]) -> list[Row]:
-        return grouped_runs((run for pair in pairs for run in find(*pair)), log.cluster_id, to_us)
-
-    def under_min(one: PartitionHistory, mine: Sequence[PartitionChange]) -> Iterator[ConditionRun]:
-        return runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
-
-    found.leaderless = grouped(lambda one, mine: runs_of(one, moments_in_which(mine, is_leaderless)))
-    found.under_replicated = grouped(lambda one, mine: runs_of(one, moments_in_which(mine, is_under_replicated)))
-    found.under_min_isr = grouped(under_min)
+    steps = min_isr_steps(log.min_isr, thresholds.min_isr)
+    leaderless = [run for one, mine in pairs for run in runs_of(one, moments_in_which(mine, is_leaderless))]
+    short = (run for one, mine in pairs for run in runs_of(one, moments_in_which(mine, is_under_replicated)))
+    under_min_isr = [
+        run for one, mine in pairs for run in runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
+    ]
+    found.leaderless = grouped_runs(leaderless, log.cluster_id, end_us)
+    found.under_replicated = grouped_runs(short, log.cluster_id, end_us)
+    found.under_min_isr = grouped_runs(under_min_isr, log.cluster_id, end_us)
+    return leaderless, under_min_isr
 
 
 def _slow(moved: Sequence[Row], at_least: timedelta) -> list[Row]:

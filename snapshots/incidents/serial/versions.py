@@ -44,13 +44,24 @@ class PartitionHistory:
         return f"{self.topic}-{self.partition}"
 
 
+class UntoldRemoval(NamedTuple):
+    """Partitions that were removed, and of which there is no more to tell."""
+
+    partitions: int
+    #: Of their topic's removal; the time in microseconds since 1970.
+    offset: int
+    time_us: int
+
+
 class UntoldPartitions(NamedTuple):
-    """Partitions that were well when the history began and that no record is about."""
+    """Partitions that were well when the history began and that no record is about, but for their topics' removal."""
 
     partitions: int
     #: Where the history begins; the time in microseconds since 1970.
     offset: int
     time_us: int
+    #: What became of some of them.
+    removals: Sequence[UntoldRemoval] = ()
 
 
 NONE_UNTOLD: Final = UntoldPartitions(0, 0, 0)

@@ -13,7 +13,7 @@ from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.serial.search import LogVersions, SerialFindings
 from quorate.snapshots.incidents.telling.incident import counted, or_unknown
 from quorate.snapshots.incidents.telling.story import because
-from quorate.snapshots.incidents.telling.timeline import together
+from quorate.snapshots.incidents.telling.timeline import run_rows, together
 from quorate.snapshots.incidents.thresholds import Thresholds
 
 LaneName = Literal["epoch", "broker", "offline", "under_min_isr", "reassignment"]
@@ -36,13 +36,13 @@ class LaneSpan(NamedTuple):
 
 def lane_spans(versions: LogVersions, found: SerialFindings, thresholds: Thresholds) -> list[LaneSpan]:
     """All spans, by their begin. What was so before the first record that was read begins with it."""
-    findings = found.findings
+    gap = thresholds.mass_gap
     told = [
         *_epochs(versions),
         *(span for rows in by_broker(versions.brokers) for span in _absences(rows)),
-        *_runs(findings.leaderless, "offline", "without a leader"),
-        *_runs(findings.under_min_isr, "under_min_isr", "below min.insync.replicas"),
-        *_reassignments(found.reassignments, thresholds.mass_gap),
+        *_runs(run_rows(found, found.leaderless, gap), "offline", "without a leader"),
+        *_runs(run_rows(found, found.under_min_isr, gap), "under_min_isr", "below min.insync.replicas"),
+        *_reassignments(found.reassignments, gap),
     ]
     return sorted(told, key=lambda span: (span.from_offset, span.from_ms))
 
@@ -79,8 +79,8 @@ def _absence(begin: BrokerVersion, to_us: int | None) -> LaneSpan:
     return LaneSpan("broker", begin.from_offset, begin.from_us // 1000, to_ms, begin.broker_id, 0, text)
 
 
-def _runs(rows: Iterable[Row], lane: LaneName, words: str) -> Iterator[LaneSpan]:
-    for row in rows:
+def _runs(rows_of_each: Iterable[Sequence[Row]], lane: LaneName, words: str) -> Iterator[LaneSpan]:
+    for row in (row for rows in rows_of_each for row in rows):
         to_ms = None if row["ended_by"] == OPEN else _ms(row["to_time"])
         text = f"{counted(row['partitions'], 'partition')} {words} ({row['first_partition']}...): {because(row)}"
         yield LaneSpan(lane, row["from_offset"], _ms(row["from_time"]), to_ms, None, row["partitions"], text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from quorate.snapshots.incidents import brokers, kinds
 from quorate.snapshots.incidents.brokers import BrokerEvent
 from quorate.snapshots.incidents.failovers import Failover
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
+from quorate.snapshots.incidents.serial.runs import ConditionRun, episodes, grouped_runs
 from quorate.snapshots.incidents.serial.search import SerialFindings
 from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
 from quorate.snapshots.incidents.telling.story import because, incidents
@@ -17,6 +18,7 @@ from quorate.snapshots.incidents.thresholds import Thresholds
 
 #: Incidents that are told where they begin, in their own words: all others are told as what they consist of.
 _IN_OWN_WORDS: Final = (kinds.UNCLEAN, kinds.LAST_KNOWN, "mass_change", "isr_flapping")
+_UNDER_MIN_ISR: Final = "{} below min.insync.replicas", "{} no longer below min.insync.replicas"
 _OF_BROKERS: Final = {
     brokers.REGISTERED: "broker {} registered",
     brokers.RESTARTED: "broker {} registered as a new process, before the old one was fenced",
@@ -44,20 +46,27 @@ class TimelineEvent(NamedTuple):
     text: str
 
 
-def timeline(found: SerialFindings, thresholds: Thresholds) -> list[TimelineEvent]:
-    """The events, by offset."""
-    findings = found.findings
+def timeline(found: SerialFindings, thresholds: Thresholds, cut: int = 0) -> list[TimelineEvent]:
+    """The events, by offset.
+
+    Args:
+        cut: what began before this offset is not told together with what began behind it.
+    """
+    findings, gap = found.findings, thresholds.mass_gap
     told = [
         *(_broker_event(event, findings) for event in findings.events),
         *map(_failover, findings.failovers),
-        *_of_runs(findings.leaderless, "offline", "{} without a leader", "{} led again"),
-        *_of_runs(
-            findings.under_min_isr,
-            "under_min_isr",
-            "{} below min.insync.replicas",
-            "{} no longer below min.insync.replicas",
+        *(
+            event
+            for rows in run_rows(found, found.leaderless, gap, cut)
+            for event in _of_runs(rows, "offline", "{} without a leader", "{} led again")
         ),
-        *_of_reassignments(found.reassignments, thresholds.mass_gap),
+        *(
+            event
+            for rows in run_rows(found, found.under_min_isr, gap, cut)
+            for event in _of_runs(rows, "under_min_isr", *_UNDER_MIN_ISR)
+        ),
+        *_of_reassignments(found.reassignments, gap, cut),
         *_in_own_words(findings, thresholds),
     ]
     return sorted(told, key=lambda event: (event.offset, event.time, event.kind))
@@ -91,20 +100,24 @@ def _failover(change: Failover) -> TimelineEvent:
     return TimelineEvent(change.elected_offset, when, "controller_elected", (), 0, change.failover_ms, text)
 
 
+def run_rows(
+    found: SerialFindings, runs: Iterable[ConditionRun], gap: timedelta, cut: int = 0
+) -> Iterator[Sequence[Row]]:
+    """Of runs with one cause that began shortly after each other the rows, one for each way in which they ended."""
+    if runs:
+        cluster_id = found.findings.spans[0].cluster_id
+        for mine in episodes(runs, gap, cut):
+            yield grouped_runs(mine, cluster_id, found.end_us)
+
+
 def _of_runs(rows: Sequence[Row], kind: str, begun: str, ended: str) -> Iterator[TimelineEvent]:
-    """Of all that one cause began one begin; and one end for each way in which they ended."""
-    causes: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        causes.setdefault((row["cause"], row["broker"], row["cause_offset"]), []).append(row)
-    for mine in causes.values():
-        first = min(mine, key=lambda row: row["from_offset"])
-        count = sum(row["partitions"] for row in mine)
-        still = sum(row["partitions"] for row in mine if row["ended_by"] == kinds.OPEN)
-        text = f"{begun.format(counted(count, 'partition'))} ({first['first_partition']}...): {because(first)}"
-        text += f"; {'it lasts' if still == count else f'for {still:,} it lasts'}" if still else ""
-        yield TimelineEvent(
-            first["from_offset"], first["from_time"], f"{kind}_begins", _brokers(first), count, None, text
-        )
+    """Of what began together one begin; and one end for each way in which it ended."""
+    first = min(rows, key=lambda row: row["from_offset"])
+    count = sum(row["partitions"] for row in rows)
+    still = sum(row["partitions"] for row in rows if row["ended_by"] == kinds.OPEN)
+    text = f"{begun.format(counted(count, 'partition'))} ({first['first_partition']}...): {because(first)}"
+    text += f"; {'it lasts' if still == count else f'for {still:,} it lasts'}" if still else ""
+    yield TimelineEvent(first["from_offset"], first["from_time"], f"{kind}_begins", _brokers(first), count, None, text)
     for row in rows:
         if row["ended_by"] != kinds.OPEN:
             partitions, longest = counted(row["partitions"], "partition"), at_most(row["longest_ms"])
@@ -117,10 +130,14 @@ def _brokers(row: Row) -> tuple[int, ...]:
     return () if row["broker"] is None else (row["broker"],)
 
 
-def _of_reassignments(rows: Sequence[Row], gap: timedelta) -> Iterator[TimelineEvent]:
+def _of_reassignments(rows: Sequence[Row], gap: timedelta, cut: int) -> Iterator[TimelineEvent]:
     """Those that began, or ended in one way, shortly after each other are told together."""
     lasting_ones = [row for row in rows if row["from_offset"] != row["to_offset"]]
-    for mine in together(lasting_ones, "from_time", gap):
+    sides = (
+        [row for row in lasting_ones if row["from_offset"] < cut],
+        [row for row in lasting_ones if row["from_offset"] >= cut],
+    )
+    for mine in (group for side in sides for group in together(side, "from_time", gap)):
         yield _reassigned(min(mine, key=lambda row: row["from_offset"]), "from", mine, "begun")
     for outcome in sorted({row["outcome"] for row in rows} - {kinds.OPEN}):
         for mine in together((row for row in rows if row["outcome"] == outcome), "to_time", gap):

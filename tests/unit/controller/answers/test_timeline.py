@@ -17,13 +17,14 @@ from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineR
 from quorate.controller.reads.past import PastStretch
 from quorate.metadata_log.batches.batch import CRC_START, parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import records as r
 from quorate.scripts.cli.__main__ import make_app
 from quorate.snapshots.checkpoints.loading import batches_from_start, load_image
 from quorate.snapshots.checkpoints.stretches import stretches_of
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_config
 from tests.guards.patching import patching
-from tests.pipeline_logs import KAFKA
+from tests.pipeline_logs import KAFKA, TIME, LogWriter
 
 LOG = KAFKA / "static" / "m3" / "log"
 ABOUT = TimelineNode("c", controller_config(node_id=1, cluster_id="c"), None, is_led=True)
@@ -148,3 +149,54 @@ def behind(offset: int) -> PastStretch:
     pieces = [bytes(batch.data) for batch in batches_from_start(LOG)[1] if batch.header.base_offset >= offset]
     start = ReplayState(load_image(LOG, parse_header(pieces[0]).base_offset))
     return PastStretch(start, pieces, has_earlier=True)
+
+
+T = b"\x07" * 16
+
+
+@pytest.fixture
+def episodes(tmp_path: Path) -> LogWriter:
+    """Twice, a day apart, a leader takes its follower out of the ISR, and in again: of one partition, then of others.
+
+    The others follow each other by a second, as do, between and behind them, events of broker 3.
+    """
+    log = LogWriter(tmp_path / "log")
+    brokers = [r.RegisterBrokerRecord(n, incarnation_id=bytes([n]) * 16, broker_epoch=n) for n in (1, 2, 3)]
+    partitions = [r.PartitionRecord(n, T, (1, 2), (1, 2), leader=1) for n in range(10)]
+    log.append([*brokers, r.TopicRecord("t", T), r.ConfigRecord(2, "t", "min.insync.replicas", "2"), *partitions])
+    log.append([r.PartitionChangeRecord(0, T, isr=(1,))])
+    log.append([r.PartitionChangeRecord(0, T, isr=(1, 2))])
+    log.offset += 86_400
+    for number in range(1, 10):
+        log.append([r.PartitionChangeRecord(number, T, isr=(1,))])
+        log.append([r.FenceBrokerRecord(3, 3)])
+        log.append([r.UnfenceBrokerRecord(3, 3)])
+    log.offset += 86_400
+    log.append([r.PartitionChangeRecord(number, T, isr=(1, 2)) for number in range(1, 10)])
+    return log
+
+
+def of_log(log: LogWriter) -> PastStretch:
+    return PastStretch(ReplayState(), [log.segment.read_bytes()], has_earlier=False)
+
+
+def test_what_has_one_cause_and_began_at_another_time_is_told_by_itself(episodes: LogWriter) -> None:
+    reply = told(of_log(episodes))
+    runs = [(event.kind, event.partitions) for event in reply.events if "under_min_isr" in event.kind]
+    begun, ended = "under_min_isr_begins", "under_min_isr_ends"
+    assert runs == [(begun, 1), (ended, 1), (begun, 9), (ended, 9)]
+    lane = [span for span in reply.spans if span.lane == "under_min_isr"]
+    assert [(span.partitions, (span.to_ms or 0) > TIME + 86_400_000) for span in lane] == [(1, False), (9, True)]
+
+
+@pytest.mark.parametrize("limit", [3, 5, 8, 12])
+def test_begins_that_are_cut_off_are_told_in_both_parts(episodes: LogWriter, limit: int) -> None:
+    before, begun = None, 0
+    while True:
+        part = told(of_log(episodes), before, limit)
+        assert part.events
+        begun += sum(event.partitions for event in part.events if event.kind == "under_min_isr_begins")
+        if part.earlier is None:
+            break
+        before = part.earlier
+    assert begun == 10

@@ -10,11 +10,12 @@ import pytest
 from quorate.controller.reads.past import PastStretch, StretchSize
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.metadata_log.records import records as r
 from quorate.scripts.cli.page.file_past import FilePast
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
 from quorate.snapshots.image_digest import digest_image
-from tests.pipeline_logs import BEHEADED_LOG, KAFKA
+from tests.pipeline_logs import BEHEADED_LOG, KAFKA, LogWriter
 
 LOG = KAFKA / "static" / "m3" / "log"
 WHOLE = 100_000_000
@@ -76,6 +77,31 @@ def test_parts_meet_where_one_asks_for_what_was_before() -> None:
     later = stretch(LOG, None, 200_000)
     begin, _ = offsets(later)
     assert offsets(stretch(LOG, begin, 200_000))[1] == begin
+
+
+@pytest.fixture
+def transaction(tmp_path: Path) -> Path:
+    """A log whose offsets 2 to 31 are of one metadata transaction; ten records a batch, but for the first two."""
+    log = LogWriter(tmp_path / "log")
+    log.append([r.NoOpRecord()])
+    log.append([r.NoOpRecord(), r.BeginTransactionRecord("x")])
+    for number in range(3):
+        log.append([r.TopicRecord(f"t{number}-{n}", bytes([number, n]) * 8) for n in range(10)])
+    log.append([r.EndTransactionRecord(), r.NoOpRecord()])
+    log.append([r.NoOpRecord()])
+    return log.path
+
+
+def test_part_within_a_transaction_begins_before_it(transaction: Path) -> None:
+    found = stretch(transaction, None, WHOLE, records_max=10)
+    assert (offsets(found), found.has_earlier, found.start.in_transaction) == ((1, 36), True, False)
+    assert offsets(stretch(transaction, None, WHOLE, records_max=1))[0] == 35
+
+
+def test_transaction_that_is_longer_than_an_answer_may_be_is_refused(transaction: Path) -> None:
+    with pytest.raises(ApiError, match="a metadata transaction goes on from offset 1, for more than the 32 records"):
+        stretch(transaction, None, WHOLE, records_max=8)
+    assert offsets(stretch(transaction, 1, WHOLE, records_max=8)) == (0, 1)
 
 
 def test_log_that_begins_later_is_given_from_there() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from quorate.pipeline.incidents.telling.report import report
 from quorate.snapshots.incidents.findings import HistorySpan, IncidentFindings, Row, at
+from quorate.snapshots.incidents.serial.runs import ConditionRun, RunMoment
 from quorate.snapshots.incidents.serial.search import SerialFindings
+from quorate.snapshots.incidents.serial.versions import PartitionHistory
 from quorate.snapshots.incidents.telling.incident import in_words, lasting
 from quorate.snapshots.incidents.telling.story import incidents
 from quorate.snapshots.incidents.telling.timeline import timeline
@@ -52,7 +54,12 @@ def test_duration_in_words(milliseconds: int, text: str) -> None:
 def test_clock_that_was_set_back_makes_no_length() -> None:
     (told,) = incidents(found(), Thresholds())
     assert f"orders-0...), {SET_BACK} each: broker crash" in told.text
-    events = timeline(SerialFindings(found(), []), Thresholds())
+    run = ConditionRun(
+        PartitionHistory("id", "orders", 0, is_base=False),
+        RunMoment(7, DAY_MS * 1000, "broker_crash", 11, 7, holds=True),
+        to_offset=9, to_us=0, ended_by="led_again",
+    )  # fmt: skip
+    events = timeline(SerialFindings(found(), leaderless=[run]), Thresholds())
     assert any(f", after {SET_BACK}: led again" in one.text for one in events)
     assert any(f"1 time, {SET_BACK} together" in line for line in report(found(), [told], 20))
 
