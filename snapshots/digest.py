@@ -33,9 +33,6 @@ from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.metadata_log.records.wire import Buffer
 
 DIGEST_BYTES: Final = 32
-#: Raised where the same state gives another digest than before, by a new version of a record, say: nodes that compare
-#: digests compare those of one form only.
-DIGEST_FORM: Final = 1
 MODULUS: Final = 1 << (8 * DIGEST_BYTES)
 
 

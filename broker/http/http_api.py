@@ -74,7 +74,7 @@ from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.ids import uuid_text
 from quorate.metadata_log.loopback import is_loopback
 from quorate.metadata_log.standstills import Standstills
-from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.digest_form import DIGEST_FORM
 
 log = structlog.get_logger(__name__)
 

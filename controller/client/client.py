@@ -74,7 +74,7 @@ from quorate.controller.protocol.controllers import ControllerRegistrationReques
 from quorate.controller.protocol.deletions import DescribeTopicDeletionsResponse
 from quorate.controller.protocol.features import DescribeFeaturesResponse, UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorate.metadata_log.arguments import checked_calls
-from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.digest_form import DIGEST_FORM
 
 if TYPE_CHECKING:
     # Of all that use a client only brokers need columns and numpy: commands should start fast.

@@ -25,7 +25,7 @@ from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.errors import ScramError
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step, is_challenge
 from quorate.controller.scram.keys import HASHES
-from quorate.controller.scram.server import TOKEN_AUTHENTICATION
+from quorate.controller.scram.messages import TOKEN_AUTHENTICATION
 from quorate.metadata_log.errors import ErrorCode, QuorateError
 
 #: That of RFC 7804's own examples.

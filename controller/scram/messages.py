@@ -20,6 +20,9 @@ MESSAGE_BYTES_MAX: Final = 16_384
 #: The header of a client that neither binds a channel nor wants another name, and its form in the last message.
 GS2_HEADER: Final = "n,,"
 
+#: The extension by which a client logs in with a delegation token (KIP-48).
+TOKEN_AUTHENTICATION: Final = "tokenauth"
+
 _NAME: Final = re.compile(r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)++")
 _NONCE: Final = re.compile(r"[\x21-\x2b\x2d-\x7e]++")
 _COUNT: Final = re.compile(r"[0-9]{1,9}")

@@ -10,16 +10,13 @@ from __future__ import annotations
 import hmac
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from quorate.controller.scram.credentials import FindToken, FindUser, ServerCredential
 from quorate.controller.scram.errors import BadProofLength, ExchangeOver, OtherAuthorizationId, ScramError, ScramFailure
 from quorate.controller.scram.keys import ITERATIONS_MIN, signature, stored_key, xored
-from quorate.controller.scram.messages import ClientFirst, ServerFirst, client_final, client_first
+from quorate.controller.scram.messages import TOKEN_AUTHENTICATION, ClientFirst, ServerFirst, client_final, client_first
 from quorate.controller.scram.names import user_name
-
-#: The extension by which a client logs in with a delegation token (KIP-48).
-TOKEN_AUTHENTICATION: Final = "tokenauth"
 
 
 class ScramLogin(NamedTuple):

@@ -14,10 +14,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from quorate.metadata_log.batches.batch import BatchHeader
 from quorate.metadata_log.errors import QuorateError
+
+if TYPE_CHECKING:
+    # Of all that write moments down only some read logs: commands should start fast.
+    from quorate.metadata_log.batches.batch import BatchHeader
 
 #: As a moment is written: what ``parse_moment`` takes, but for whether the calendar has such a day.
 MOMENT_FORM: Final = (

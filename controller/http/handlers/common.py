@@ -53,7 +53,7 @@ from quorate.controller.reads.image_counts import Counted
 from quorate.controller.reads.verdict import judge
 from quorate.controller.topics.reassignments import list_partition_reassignments
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
-from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.digest_form import DIGEST_FORM
 from quorate.snapshots.image.image import MetadataImage
 
 

@@ -20,8 +20,9 @@ from quorate.controller.scram.errors import (
     ScramFailure,
 )
 from quorate.controller.scram.keys import EmptyPassword, client_key, salted_password, scram_keys
+from quorate.controller.scram.messages import TOKEN_AUTHENTICATION
 from quorate.controller.scram.names import sasl_name, user_name
-from quorate.controller.scram.server import TOKEN_AUTHENTICATION, ScramServer
+from quorate.controller.scram.server import ScramServer
 from quorate.scripts.conformance_runner.comparison import differences
 from quorate.scripts.conformance_runner.outcome import VectorOutcome
 from quorate.scripts.conformance_runner.record_form import Form

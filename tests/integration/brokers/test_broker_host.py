@@ -24,7 +24,7 @@ from quorate.controller.protocol import (
 )
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.ids import uuid_text
-from quorate.snapshots.digest import DIGEST_FORM
+from quorate.snapshots.digest_form import DIGEST_FORM
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.table.partition import Partition
 from tests.integration.broker_stage import Played, playing, stage_with_short_sessions
