@@ -305,6 +305,7 @@ class BrokerHost:
             self._directories_changed,
             self._cordon,
             self._session_valid_until_ms,
+            lambda told, *arguments: self.publishers.call(self.replicas.name, told, *arguments),
         )
 
     def _hold_unfencing(self, broker_id: int) -> None:

@@ -47,6 +47,8 @@ class Station:
     cordon: Callable[[int, Collection[Uuid]], None]
     #: Until when a broker can count on its session, by ``now_ms``; -inf = it cannot (``lifecycle.lease``).
     session_valid_until_ms: Callable[[int], float]
+    #: Calls a method of the manager with arguments; a fault of it is noted as one of ``on_metadata_update`` is.
+    call: Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ Both sides of the exchange for all brokers of this process. What a replica holds
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
@@ -33,8 +32,8 @@ from quorate.broker.replicas.messages import (
 )
 from quorate.broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
 from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.broker.replicas.waiting_images import WaitingImages
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.tracebacks import traceback_text
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 
@@ -46,16 +45,6 @@ NOTICE: Final = "rehearsal: no data are moved; how much a replica holds is a mod
 _WAIT_MIN_MS: Final = 1.0
 #: So long nobody looks, in silence, how much waits by now.
 _LOOK_MS: Final = 50.0
-#: Images of a mass change that wait to be taken. Each holds what the next one replaced, half a megabyte or so.
-IMAGES_WAITING_MAX: Final = 256
-
-
-class _WaitingImage(NamedTuple):
-    """An image that came and is not taken yet."""
-
-    image: MetadataImage
-    #: Where the logs that were led here ended then.
-    own_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +88,9 @@ class RehearsalReplicas(ReplicaManager):
         self._all_said_ms = machine.now_ms()
         #: The last that was taken: what is said to others is said of it.
         self._image = EMPTY_IMAGE
-        #: Later ones, in their order. To be told of a mass change takes as long as to replay it, and nothing is said
-        #: while it arrives.
-        self._waiting: deque[_WaitingImage] = deque()
+        #: Later ones. To be told of a mass change takes as long as to replay it or longer, and nothing is said while it
+        #: arrives.
+        self._waiting = WaitingImages()
         self._end_offset = 0
         self._played: frozenset[int] = frozenset()
         self._requests: IsrRequests
@@ -133,8 +122,8 @@ class RehearsalReplicas(ReplicaManager):
         may_wait = self._mass_change.came(records, manifest.elapsed_ms, now_ms) or len(self._waiting) > 0
         self._end_offset = end_offset
         self._clock.now_ms()  # somebody is here, and may be told of what others say
-        self._waiting.append(_WaitingImage(image, self._own_end()))
-        if self._image is EMPTY_IMAGE or not may_wait or len(self._waiting) > IMAGES_WAITING_MAX:
+        self._waiting.add(image, self._own_end())
+        if self._image is EMPTY_IMAGE or not may_wait:
             self._take_first()
         self._changed.set()
 
@@ -189,23 +178,20 @@ class RehearsalReplicas(ReplicaManager):
     async def _let_mass_changes_pass(self) -> None:
         if not self._follower.is_behind:
             self._all_said_ms = self._machine.now_ms()
-        while wait_ms := self._mass_change.wait_ms(len(self._waiting), self._all_said_ms, self._machine.now_ms()):
-            await self._machine.sleep_ms(min(wait_ms, _LOOK_MS))
+        while wait_ms := self._mass_change.wait_ms(self._waiting.count, self._all_said_ms, self._machine.now_ms()):
+            await self._machine.sleep_ms(max(_WAIT_MIN_MS, min(wait_ms, _LOOK_MS)))
 
     async def _take_waiting(self) -> None:
         """Take the images that wait now; of those that come meanwhile, which may never end, nothing has been heard."""
         for _ in range(len(self._waiting)):
-            if self._waiting:
-                try:
-                    self._take_first()
-                except Exception as error:  # noqa: BLE001 - as one that fails when it comes: the next one may be taken
-                    log.error("replicas.image_failed", exception=traceback_text(error))
+            if len(self._waiting):
+                self._begun.call(self._take_first)  # one that fails is noted, and the next one may be taken
                 await asyncio.sleep(0)  # the next one takes some milliseconds, too
 
     def _take_first(self) -> None:
-        first, begun_ms = self._waiting.popleft(), self._machine.now_ms()
+        first, begun_ms = self._waiting.take_first(), self._machine.now_ms()
         self._take(first.image, first.own_end)
-        self._mass_change.took(self._machine.now_ms() - begun_ms)
+        self._mass_change.took((self._machine.now_ms() - begun_ms) / first.size)
 
     def _own_end(self) -> int:
         return self._model.end(self._machine.wall_ms())

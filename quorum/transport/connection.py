@@ -92,6 +92,8 @@ class PeerConnection(asyncio.Protocol):
         self._tls = None if owner.tls is None else TlsChannel(owner.tls, is_server=dialled is None)
         #: Nothing has come yet.
         self._is_fresh = True
+        #: Seconds that what came took in this turn of the loop; None: nothing came yet.
+        self._turn_s: float | None = None
         #: It was answered, and nothing that still comes is looked at.
         self._is_astray = False
         self.pulse = Pulse()
@@ -146,8 +148,7 @@ class PeerConnection(asyncio.Protocol):
         self._open_or_close(data)
         if self.is_established:
             self._owner.read_through()
-        if time.monotonic() - begun_s > _TURN_S_MAX:
-            self._read_on_later()
+        self._took(time.monotonic() - begun_s)
 
     # --- from the owner ------------------------------------------------------------------------------
 
@@ -245,15 +246,19 @@ class PeerConnection(asyncio.Protocol):
             if not self.is_open:
                 return
 
-    def _read_on_later(self) -> None:
+    def _took(self, elapsed_s: float) -> None:
         """Let all else that waits for the loop come first: it may read on thirty times in one turn."""
-        if self.is_open and self.stream is not None:
+        if self._turn_s is None:
+            self._turn_s = 0.0
+            asyncio.get_running_loop().call_soon(self._end_turn)
+        self._turn_s += elapsed_s
+        if self._turn_s > _TURN_S_MAX and self.is_open and self.stream is not None:
             self.stream.pause_reading()
-            asyncio.get_running_loop().call_soon(self._read_on)
 
-    def _read_on(self) -> None:
+    def _end_turn(self) -> None:
+        self._turn_s = None
         if self.is_open and self.stream is not None:
-            self.stream.resume_reading()
+            self.stream.resume_reading()  # of one that was not paused nothing comes of it
 
     def _check_certificate(self, node_id: int, shown: frozenset[int] | None) -> None:
         if shown is not None and node_id not in shown:

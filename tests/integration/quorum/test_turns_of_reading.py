@@ -18,8 +18,8 @@ from tests.waiting import eventually
 #: More than is read from a socket at once.
 MESSAGE_BYTES = 300_000
 MESSAGES = 12
-#: Longer than what came may take of a turn, and shorter.
-LONG_S, SHORT_S = 0.006, 0.0
+#: Longer than what came may take of a turn, a third of it or so, and shorter.
+LONG_S, MIDDLE_S, SHORT_S = 0.006, 0.002, 0.0
 
 
 def messages_per_turn(work_s: float) -> Counter[int]:
@@ -75,6 +75,11 @@ def test_one_message_a_turn_where_each_takes_long() -> None:
     assert max(handed.values()) == 1, handed
 
 
+def test_few_messages_a_turn_where_each_takes_some_of_what_all_may_take() -> None:
+    handed = messages_per_turn(MIDDLE_S)
+    assert max(handed.values()) <= 3, handed
+
+
 def test_several_messages_a_turn_where_they_take_no_time() -> None:
     handed = messages_per_turn(SHORT_S)
-    assert max(handed.values()) > 1, "else the other test cannot fail"
+    assert max(handed.values()) > 3, "else the other tests cannot fail"

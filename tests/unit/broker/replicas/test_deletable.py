@@ -43,6 +43,7 @@ class Service(ServiceReplicas):
             directories_changed=lambda _: None,
             cordon=lambda _broker, _directories: None,
             session_valid_until_ms=lambda _: 0.0,
+            call=lambda told, *arguments: told(*arguments),
         )
         self.begin(nothing)
 

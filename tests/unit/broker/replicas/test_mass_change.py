@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -16,8 +17,9 @@ from quorate.broker.replicas.follower import FollowerCore
 from quorate.broker.replicas.manager import Station
 from quorate.broker.replicas.mass_change import EXPECTED_MS, MASS_RECORDS, SILENCE_MS_MAX, MassChange
 from quorate.broker.replicas.peers import PeerAddresses, PeerUnreachable
-from quorate.broker.replicas.rehearsal import IMAGES_WAITING_MAX, ExchangeTiming, RehearsalReplicas
+from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
+from quorate.broker.replicas.waiting_images import IMAGES_HELD_MAX
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from tests.unit.controller.small_cluster import SmallCluster
@@ -119,6 +121,7 @@ class Following:
                 directories_changed=lambda _: None,
                 cordon=lambda _broker, _directories: None,
                 session_valid_until_ms=lambda _: 0.0,
+                call=lambda told, *arguments: told(*arguments),
             )
         )
 
@@ -232,10 +235,22 @@ def test_first_image_is_taken_at_once_however_much_it_holds() -> None:
     assert following.replicas._image.provenance.end_offset == MASS_RECORDS
 
 
-def test_no_more_images_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_of_many_images_that_wait_some_stand_for_others_and_the_last_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     told = Told(monkeypatch)
-    came = [told.come(MASS_RECORDS) for _ in range(IMAGES_WAITING_MAX + 3)]
-    assert told.ends == [10, *came[:3]], "of more the first ones are taken"
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        came = [told.come(MASS_RECORDS) for _ in range(1 + 3 * IMAGES_HELD_MAX)]
+        assert told.ends == [10, came[0]]
+        told.now_ms += SILENCE_MS_MAX
+        told.may_go_on.set()
+        await eventually(told.has_spoken(2), "a message")
+        assert told.ends == [10, came[0], *came[4::4]]
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +275,16 @@ async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: py
 
 
 async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one that fails when it comes, which its caller isolates."""
-    told = Told(monkeypatch)
+    """As one that fails when it comes, it is noted as the publisher's."""
+    told, noted = Told(monkeypatch), list[str]()
+
+    def isolated(told_of: Callable[[], None]) -> None:
+        try:
+            told_of()
+        except RuntimeError as error:
+            noted.append(str(error))
+
+    monkeypatch.setattr(told.replicas, "station", replace(told.replicas._begun, call=isolated))
     running = asyncio.create_task(told.replicas.run())
     try:
         await eventually(told.has_spoken(1), "the first message")
@@ -278,7 +301,7 @@ async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.Monke
         told.now_ms += SILENCE_MS_MAX
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
-        assert (failed, told.ends) == (came[:1], [10, taken, *came[1:]])
+        assert (failed, told.ends, noted) == (came[:1], [10, taken, *came[1:]], ["a bug"])
         assert not running.done()
     finally:
         running.cancel()

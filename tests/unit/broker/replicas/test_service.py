@@ -48,6 +48,7 @@ class Stage:
                 directories_changed=lambda _: None,
                 cordon=lambda _broker, _directories: None,
                 session_valid_until_ms=lambda _: 0.0,
+                call=lambda told, *arguments: told(*arguments),
             )
         )
 
