@@ -49,22 +49,21 @@ def told_timeline(
         ReplayError: a record cannot be replayed. TooManyVersions: more changes of partitions than are held. What
             ``check`` raises.
     """
-    walk = _Walk(before, check)
-    versions = read_versions(stretch.start, walk.batches(stretch), about.cluster_id, UNWELL_MAX)
+    walk = _Walk(before)
+    versions = read_versions(stretch.start, walk.batches(stretch), about.cluster_id, UNWELL_MAX, before, check)
     # Of the cluster, not of the stretch: a topic's own value is in the log.
     thresholds = Thresholds(min_isr=min_insync_replicas(EMPTY_IMAGE, about.config, ""))
-    found = search(versions, thresholds)
-    check()
+    found = search(versions, thresholds, check=check)
     begin, end = stretch.start.end_offset, walk.end_offset(stretch)
-    events = [event for event in timeline(found, thresholds) if begin <= event.offset < end]
+    events = timeline(found, thresholds, begin, check)
     is_cut = len(events) > limit and events[-limit].offset > events[0].offset
     first, shown = begin, events
     if is_cut:
-        # The rest is asked for by offset: all of one offset is told, and what begins here begins here.
+        # The rest is asked for by offset: all of one offset is told, and what begins from it on.
         first = events[-limit].offset
-        shown = [event for event in timeline(found, thresholds, cut=first) if first <= event.offset < end]
+        shown = timeline(found, thresholds, first, check)
     begin_ms = _ms(shown[0]) if is_cut else walk.begin_ms
-    spans = lane_spans(versions, found, thresholds)
+    spans = lane_spans(versions, found, thresholds, check)
     if not about.is_led:
         spans = [_ended_with_log(span, walk.end_ms) for span in spans]
     return TimelineReply(
@@ -92,9 +91,8 @@ def _ended_with_log(span: LaneSpan, end_ms: int | None) -> LaneSpan:
 class _Walk:
     """Goes through the batches of a stretch that begin before an offset, and notes what it saw."""
 
-    def __init__(self, before: int | None, check: Check) -> None:
+    def __init__(self, before: int | None) -> None:
         self._before = before
-        self._check = check
         self._last: BatchHeader | None = None
         self.begin_ms: int | None = None
 
@@ -103,7 +101,6 @@ class _Walk:
             header = parse_header(batch)
             if self._before is not None and header.base_offset >= self._before:
                 return
-            self._check()
             self.begin_ms = header.timestamp if self.begin_ms is None else self.begin_ms
             self._last = header
             yield batch

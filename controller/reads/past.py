@@ -81,11 +81,8 @@ class StretchSize(NamedTuple):
         """
         most = _TRANSACTION_TIMES * self.records_max
         if end - begin > most:
-            what = (
-                f"a metadata transaction goes on from offset {begin}, for more than the {most:,} records of one answer"
-            )
-            advice = f"ask for what lies before {begin}, or have the log's files read (--from)"
-            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: {advice}")
+            what = f"a metadata transaction goes on from offset {begin} to beyond the {most:,} records of one answer"
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: `quorate timeline` tells it, of files too")
 
 
 class PastStretch(NamedTuple):

@@ -5,6 +5,7 @@ A topic's own value goes before the cluster-wide default that the log has; a sin
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -67,32 +68,43 @@ def min_isr_steps(spans: Iterable[ConfigSpan], default: int) -> MinIsrSteps:
             own.setdefault((span.cluster_id, span.resource_name), []).append(span)
         elif span.resource_type == BROKER and not span.resource_name:
             wide.setdefault(span.cluster_id, []).append(span)
+    nothing = _Spans([])
+    of_clusters = {cluster: _Spans(spans) for cluster, spans in wide.items()}
     found: dict[tuple[str, str | None], list[MinIsrStep]] = {
-        (cluster, None): _steps([], spans, default) for cluster, spans in wide.items()
+        (cluster, None): _steps(nothing, spans, default) for cluster, spans in of_clusters.items()
     }
     for (cluster, topic), spans_of_topic in own.items():
-        found[cluster, topic] = _steps(spans_of_topic, wide.get(cluster, []), default)
+        found[cluster, topic] = _steps(_Spans(spans_of_topic), of_clusters.get(cluster, nothing), default)
     return MinIsrSteps(found, default)
 
 
-def _steps(first: list[ConfigSpan], second: list[ConfigSpan], default: int) -> list[MinIsrStep]:
-    edges = {(-1, 0)}
-    for span in (*first, *second):
-        edges.add((span.from_offset, span.from_us))
-        if span.to_offset is not None and span.to_us is not None:
-            edges.add((span.to_offset, span.to_us))
+def _steps(first: _Spans, second: _Spans, default: int) -> list[MinIsrStep]:
     values: list[tuple[int, int, int]] = []
-    for offset, us in sorted(edges):
-        value = _value_at(first, offset, _value_at(second, offset, default))
+    for offset, us in sorted({(-1, 0)} | first.edges | second.edges):
+        value = first.value_at(offset, second.value_at(offset, default))
         if not values or values[-1][2] != value:
             values.append((offset, us, value))
     ends = [offset for offset, _, _ in values[1:]]
     return [MinIsrStep(start, end, us, value) for (start, us, value), end in zip(values, [*ends, None], strict=True)]
 
 
-def _value_at(spans: list[ConfigSpan], offset: int, otherwise: int) -> int:
-    for span in spans:
-        if span.from_offset <= offset and (span.to_offset is None or offset < span.to_offset):
-            number = None if span.value is None else as_whole(span.value.strip())
-            return otherwise if number is None else number
-    return otherwise
+class _Spans:
+    """The versions of one config: one holds at a time."""
+
+    def __init__(self, spans: Iterable[ConfigSpan]) -> None:
+        ordered = sorted(spans, key=lambda span: span.from_offset)
+        self._begins = [span.from_offset for span in ordered]
+        self._ends = [span.to_offset for span in ordered]
+        self._numbers = [None if span.value is None else as_whole(span.value.strip()) for span in ordered]
+        #: Offsets and times between which one value holds.
+        self.edges = {(span.from_offset, span.from_us) for span in ordered}
+        for span in ordered:
+            if span.to_offset is not None and span.to_us is not None:
+                self.edges.add((span.to_offset, span.to_us))
+
+    def value_at(self, offset: int, otherwise: int) -> int:
+        place = bisect_right(self._begins, offset) - 1
+        if place < 0:
+            return otherwise
+        number, end = self._numbers[place], self._ends[place]
+        return otherwise if number is None or (end is not None and end <= offset) else number

@@ -80,10 +80,12 @@ class FilePast:
             stretches = stretches_of(self._path, below=end_offset)
             found = _last_of(next(stretches), size)
             while not found.has_earlier and (earlier := next(stretches, None)) is not None:
-                taken = _size_of(found.pieces)
-                more = _last_of(earlier, StretchSize(*(most - part for most, part in zip(size, taken, strict=True))))
-                if more.has_earlier:
-                    return found._replace(has_earlier=True)
+                room = StretchSize(*(most - part for most, part in zip(size, _size_of(found.pieces), strict=True)))
+                more = _last_of(earlier, room)
+                needed = _size_of(more.pieces)
+                if more.has_earlier or needed.bytes_max > room.bytes_max or needed.records_max > room.records_max:
+                    found = found._replace(has_earlier=True)
+                    break
                 found = PastStretch(more.start, (*more.pieces, *found.pieces), has_earlier=False)
             if len(found.pieces) > 1:
                 begin = found.start.end_offset

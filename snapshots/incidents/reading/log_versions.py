@@ -5,7 +5,7 @@ The controllers' own replay says what each record does; partitions, which are mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from quorate.metadata_log.batches.batch import BatchHeader, iter_records, parse_header
@@ -32,7 +32,12 @@ _CALENDAR_MS: Final = (-62_135_596_800_000, 253_402_300_799_999)
 
 
 def read_versions(
-    start: ReplayState, batches: Iterable[Buffer], cluster_id: str, unwell_max: int | None = None
+    start: ReplayState,
+    batches: Iterable[Buffer],
+    cluster_id: str,
+    unwell_max: int | None = None,
+    below: int | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> LogVersions:
     """The versions of everything that outages are told from.
 
@@ -40,13 +45,16 @@ def read_versions(
         start: what the first batch is replayed onto; what it holds has been so since its last record.
         unwell_max: of the partitions that are not well at the start so many are looked at, the others from the first
             record about them on; None: all.
+        below: records from this offset on are left out.
+        check: called before each record.
 
     Raises:
+        What ``check`` raises.
         ReplayError: a record cannot be replayed. TooManyVersions: more changes of partitions than are held.
     """
     reader = _Reader(start, cluster_id, unwell_max)
     for batch in batches:
-        reader.take(batch)
+        reader.take(batch, below, check)
     return reader.found()
 
 
@@ -86,12 +94,15 @@ class _Reader:
             self._partitions.left_out,
         )
 
-    def take(self, batch: Buffer) -> None:
+    def take(self, batch: Buffer, below: int | None, check: Callable[[], None]) -> None:
         header = parse_header(batch)
         self._take_epoch(header, batch)
         if header.is_control:
             return
         for logged in iter_records(batch):
+            check()
+            if below is not None and logged.offset >= below:
+                return
             record, place = logged.record, RecordPlace(logged.offset, log_time_us(header.timestamp))
             if isinstance(record, OF_PARTITIONS):
                 if self._state.in_transaction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -77,23 +78,27 @@ def is_under_replicated(version: PartitionVersion) -> bool:
 def moments_of_min_isr(
     partition: PartitionHistory, changes: Sequence[PartitionChange], cluster_id: str, steps: MinIsrSteps
 ) -> list[RunMoment]:
-    """Each change once for every value of min.insync.replicas that held while it did.
+    """Each change, and every other value of min.insync.replicas by which it became other while that change held.
 
     As in Kafka a topic of fewer replicas than that needs them all.
     """
     values = steps.of(cluster_id, partition.topic)
+    begins = [step.from_offset for step in values]
     gone = None if partition.gone is None else partition.gone[0]
     ends = [*(change.version.offset for change in changes[1:]), gone]
     found: list[RunMoment] = []
     for change, end in zip(changes, ends, strict=True):
         version = change.version
-        for step in values:
-            is_over = step.to_offset is not None and step.to_offset <= version.offset
+        # The first holds still, or begins behind.
+        for place in range(max(bisect_right(begins, version.offset) - 1, 0), len(values)):
+            step = values[place]
             # Of two changes at one offset the first holds never.
-            if is_over or (end is not None and step.from_offset >= end):
-                continue
+            if end is not None and step.from_offset >= end:
+                break
             holds = len(version.isr) < min(step.value, len(version.replicas))
             if step.from_offset > version.offset:
+                if found and found[-1].holds == holds:
+                    continue
                 found.append(RunMoment(step.from_offset, step.from_us, kinds.MIN_ISR_CHANGED, None, None, holds))
             else:
                 own = change.cause, change.subject, change.cause_offset
@@ -115,12 +120,8 @@ def grouped_runs(runs: Iterable[ConditionRun], cluster_id: str, end_us: int) -> 
     return sorted(rows, key=_place)
 
 
-def episodes(runs: Iterable[ConditionRun], gap: timedelta, cut: int) -> Iterator[list[ConditionRun]]:
-    """The runs of each cause, in groups of those that began within the gap of each other, by offset.
-
-    Args:
-        cut: those that began before this offset are in groups of their own.
-    """
+def episodes(runs: Iterable[ConditionRun], gap: timedelta) -> Iterator[list[ConditionRun]]:
+    """The runs of each cause, in groups of those that began within the gap of each other, by offset."""
     causes: dict[tuple[object, ...], list[ConditionRun]] = {}
     for run in runs:
         causes.setdefault((run.begin.cause, run.begin.subject, run.begin.cause_offset), []).append(run)
@@ -128,8 +129,7 @@ def episodes(runs: Iterable[ConditionRun], gap: timedelta, cut: int) -> Iterator
     for of_cause in causes.values():
         mine: list[ConditionRun] = []
         for run in sorted(of_cause, key=lambda run: run.begin.offset):
-            last = mine[-1].begin if mine else run.begin
-            if run.begin.time_us - last.time_us > gap_us or last.offset < cut <= run.begin.offset:
+            if mine and abs(run.begin.time_us - mine[-1].begin.time_us) > gap_us:
                 yield mine
                 mine = []
             mine.append(run)

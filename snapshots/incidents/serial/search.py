@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.snapshots.incidents.brokers import BrokerVersion, events, incarnations, outages
 from quorate.snapshots.incidents.causes import BrokerTimeline
@@ -29,6 +29,8 @@ from quorate.snapshots.incidents.serial.runs import (
 )
 from quorate.snapshots.incidents.serial.versions import NONE_UNTOLD, PartitionHistory, UntoldPartitions
 from quorate.snapshots.incidents.thresholds import INSTANT_SHARE, ROWS_MAX, Thresholds
+
+T = TypeVar("T")
 
 #: Longer than anything lasts.
 _FOREVER: Final = timedelta(days=1_000_000)
@@ -66,12 +68,17 @@ class SerialFindings:
     end_us: int = 0
 
 
-def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) -> SerialFindings:
+def search(
+    log: LogVersions, thresholds: Thresholds, end_us: int | None = None, check: Callable[[], None] = lambda: None
+) -> SerialFindings:
     """The findings of one log.
 
     Args:
         end_us: until when the log was read, in microseconds since 1970: what lasts still counts to then; to the last
             change of a partition where that is later, or where None is given.
+
+    Raises:
+        What ``check`` raises, which is called again and again.
     """
     happened = events(log.brokers)
     found = IncidentFindings([], happened, incarnations(log.brokers), outages(happened), failovers(log.epochs))
@@ -84,10 +91,10 @@ def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) 
     found.spans = [span]
     within_us = thresholds.same_event // timedelta(microseconds=1)
     changes = changes_of(log.partitions, log.cluster_id, BrokerTimeline(happened), within_us)
-    _count(found, log, changes, thresholds)
+    _count(found, log, changes, thresholds, check)
     # To the millisecond: times in the log have no more.
     runs_end_us = int(span.end.timestamp() * 1000) * 1000
-    leaderless, under_min_isr = _find_runs(found, log, changes, thresholds, runs_end_us)
+    leaderless, under_min_isr = _find_runs(found, log, changes, thresholds, runs_end_us, check)
     moved = [row for one in log.partitions for row in reassignments(one, log.cluster_id)]
     found.reassignment_outcomes = counts.outcomes(moved, log.cluster_id)
     for row in moved:
@@ -97,7 +104,11 @@ def search(log: LogVersions, thresholds: Thresholds, end_us: int | None = None) 
 
 
 def _count(
-    found: IncidentFindings, log: LogVersions, changes: Sequence[Sequence[PartitionChange]], thresholds: Thresholds
+    found: IncidentFindings,
+    log: LogVersions,
+    changes: Sequence[Sequence[PartitionChange]],
+    thresholds: Thresholds,
+    check: Callable[[], None],
 ) -> None:
     every = [change for mine in changes for change in mine]
     found.effects = counts.effects(every, log.cluster_id)
@@ -105,7 +116,8 @@ def _count(
     at_least = max(1, thresholds.mass_partitions // INSTANT_SHARE)
     found.instants = counts.instants(log.partitions, log.untold, every, log.cluster_id, at_least)
     pairs = list(zip(log.partitions, changes, strict=True))
-    found.elections = groups_of([row for one, mine in pairs for row in risky_elections(one, mine, log.cluster_id)])
+    elections = (row for one, mine in pairs for row in risky_elections(one, mine, log.cluster_id))
+    found.elections = groups_of(list(_checked(elections, check)))
     flapped = (flapping(one, mine, thresholds.flaps, thresholds.flap_window) for one, mine in pairs)
     found.flapping = grouped_flapping((one for one in flapped if one is not None), log.cluster_id)
 
@@ -116,6 +128,7 @@ def _find_runs(
     changes: Sequence[Sequence[PartitionChange]],
     thresholds: Thresholds,
     end_us: int,
+    check: Callable[[], None],
 ) -> tuple[list[ConditionRun], list[ConditionRun]]:
     """The rows of runs; gives those without a leader and those below min.insync.replicas."""
     pairs = list(zip(log.partitions, changes, strict=True))
@@ -123,12 +136,21 @@ def _find_runs(
     leaderless = [run for one, mine in pairs for run in runs_of(one, moments_in_which(mine, is_leaderless))]
     short = (run for one, mine in pairs for run in runs_of(one, moments_in_which(mine, is_under_replicated)))
     under_min_isr = [
-        run for one, mine in pairs for run in runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
+        run
+        for one, mine in _checked(pairs, check)
+        for run in runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
     ]
     found.leaderless = grouped_runs(leaderless, log.cluster_id, end_us)
     found.under_replicated = grouped_runs(short, log.cluster_id, end_us)
     found.under_min_isr = grouped_runs(under_min_isr, log.cluster_id, end_us)
     return leaderless, under_min_isr
+
+
+def _checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
+    """Give each, and have somebody look before it whether to go on."""
+    for item in items:
+        check()
+        yield item
 
 
 def _slow(moved: Sequence[Row], at_least: timedelta) -> list[Row]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Literal, NamedTuple
 
 from quorate.snapshots.incidents.brokers import BrokerVersion, by_broker
@@ -34,16 +34,25 @@ class LaneSpan(NamedTuple):
     text: str
 
 
-def lane_spans(versions: LogVersions, found: SerialFindings, thresholds: Thresholds) -> list[LaneSpan]:
-    """All spans, by their begin. What was so before the first record that was read begins with it."""
+def lane_spans(
+    versions: LogVersions, found: SerialFindings, thresholds: Thresholds, check: Callable[[], None] = lambda: None
+) -> list[LaneSpan]:
+    """All spans, by their begin. What was so before the first record that was read begins with it.
+
+    Raises:
+        What ``check`` raises, which is called again and again.
+    """
     gap = thresholds.mass_gap
-    told = [
-        *_epochs(versions),
-        *(span for rows in by_broker(versions.brokers) for span in _absences(rows)),
-        *_runs(run_rows(found, found.leaderless, gap), "offline", "without a leader"),
-        *_runs(run_rows(found, found.under_min_isr, gap), "under_min_isr", "below min.insync.replicas"),
-        *_reassignments(found.reassignments, gap),
-    ]
+    told: list[LaneSpan] = []
+    for span in chain(
+        _epochs(versions),
+        (span for rows in by_broker(versions.brokers) for span in _absences(rows)),
+        _runs(run_rows(found, found.leaderless, gap), "offline", "without a leader"),
+        _runs(run_rows(found, found.under_min_isr, gap), "under_min_isr", "below min.insync.replicas"),
+        _reassignments(found.reassignments, gap),
+    ):
+        check()
+        told.append(span)
     return sorted(told, key=lambda span: (span.from_offset, span.from_ms))
 
 

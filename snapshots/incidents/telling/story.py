@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from quorate.snapshots.incidents import brokers
 from quorate.snapshots.incidents import kinds as names
@@ -26,6 +28,10 @@ _TOLD_ELSEWHERE = brokers.LOSSES | {
 }
 
 
+#: The offsets of brokers' unfencings by cluster, broker and time.
+_Returns = dict[tuple[str, int, datetime], int]
+
+
 def incidents(found: IncidentFindings, thresholds: Thresholds) -> list[Incident]:
     """Every incident, by cluster and offset."""
     told = [
@@ -34,51 +40,64 @@ def incidents(found: IncidentFindings, thresholds: Thresholds) -> list[Incident]
         *map(_failover, found.failovers),
         *(_without_leader(row) for row in found.leaderless),
         *(_under_min(row) for row in found.under_min_isr),
-        *(_risky_election(row, found) for row in found.elections),
         *(_reassignment(row, found) for row in found.reassignments),
-        *(_flapping(row) for row in found.flapping),
-        *_mass(found, thresholds),
+        *without_an_end(found, thresholds),
     ]
     return sorted(told, key=lambda incident: (incident.cluster_id, incident.from_offset, incident.kind))
 
 
+def without_an_end(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
+    """Those that are told in these words wherever they are told: of them nothing begins and ends."""
+    returns: _Returns = {}
+    for event in found.events:
+        if event.kind == brokers.UNFENCED:
+            returns.setdefault((event.cluster_id, event.broker_id, at(event.at_us)), event.offset)
+    yield from (_risky_election(row, found, returns) for row in found.elections)
+    yield from (_flapping(row) for row in found.flapping)
+    yield from _mass(found, thresholds)
+
+
 def _broker_outages(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
-    recoveries = [row for row in mass_events(found.instants, thresholds.mass_gap, 1) if row["cause"] == names.CAUGHT_UP]
+    grown = [row for row in mass_events(found.instants, thresholds.mass_gap, 1) if row["cause"] == names.CAUGHT_UP]
+    recoveries, unclean_stops = _by_broker(grown), _by_broker(found.unclean_stops)
+    effects: defaultdict[tuple[str, int, int], list[Row]] = defaultdict(list)
+    for row in found.effects:
+        effects[row["cluster_id"], row["broker"], row["cause_offset"]].append(row)
+    begins: defaultdict[_Broker, list[int]] = defaultdict(list)
     for outage in found.outages:
-        losses = [
-            row
-            for row in found.effects
-            if row["cluster_id"] == outage.cluster_id
-            and row["broker"] == outage.broker_id
-            and row["cause_offset"] in (outage.offset, outage.fenced_offset)
-        ]
-        unclean = sum(row["partitions"] for row in found.unclean_stops if _within(row, outage))
-        yield _outage(outage, losses, unclean, _recovery(outage, recoveries, found.outages))
+        insort(begins[outage[:2]], outage.offset)
+    for outage in found.outages:
+        broker = outage[:2]
+        causes = {offset for offset in (outage.offset, outage.fenced_offset) if offset is not None}
+        losses = [row for offset in sorted(causes) for row in effects[*broker, offset]]
+        unclean = sum(row["partitions"] for row in unclean_stops[broker] if _within(row, outage))
+        yield _outage(outage, losses, unclean, _recovery(outage, recoveries[broker], begins[broker]))
+
+
+#: Cluster and id.
+_Broker = tuple[str, int]
+
+
+def _by_broker(rows: Iterable[Row]) -> defaultdict[_Broker, list[Row]]:
+    found: defaultdict[_Broker, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["cluster_id"], row["broker"]].append(row)
+    return found
 
 
 def _within(row: Row, outage: Outage) -> bool:
-    return (
-        row["cluster_id"] == outage.cluster_id
-        and row["broker"] == outage.broker_id
-        and row["from_offset"] >= outage.offset
-        and (outage.back_offset is None or row["from_offset"] < outage.back_offset)
-    )
+    is_before = outage.back_offset is not None and row["from_offset"] >= outage.back_offset
+    return row["from_offset"] >= outage.offset and not is_before
 
 
-def _recovery(outage: Outage, recoveries: list[Row], outages: list[Outage]) -> Row | None:
+def _recovery(outage: Outage, recoveries: Sequence[Row], begins: Sequence[int]) -> Row | None:
     """The growth of ISRs that the broker's return set off: before anything else happened to it."""
     if outage.back_offset is None:
         return None
-    later = [other.offset for other in outages if other[:2] == outage[:2] and other.offset > outage.back_offset]
-    mine = [
-        row
-        for row in recoveries
-        if row["cluster_id"] == outage.cluster_id
-        and row["broker"] == outage.broker_id
-        and row["from_offset"] > outage.back_offset
-        and (not later or row["from_offset"] < min(later))
-    ]
-    return mine[0] if mine else None
+    place = bisect_right(begins, outage.back_offset)
+    end = begins[place] if place < len(begins) else None
+    mine = (row for row in recoveries if row["from_offset"] > outage.back_offset)
+    return next((row for row in mine if end is None or row["from_offset"] < end), None)
 
 
 def _outage(outage: Outage, losses: list[Row], unclean: int, recovery: Row | None) -> Incident:
@@ -248,8 +267,8 @@ def because(row: Row) -> str:
     return f"{cause}, broker {row['broker']}, offset {row['cause_offset']}"
 
 
-def _risky_election(row: Row, found: IncidentFindings) -> Incident:
-    trigger, offset = _trigger(row, found)
+def _risky_election(row: Row, found: IncidentFindings, returns: _Returns) -> Incident:
+    trigger, offset = _trigger(row, found, returns)
     partitions = counted(row["partitions"], "partition")
     if row["kind"] == names.LAST_KNOWN:
         text = (
@@ -287,14 +306,10 @@ _TRIGGERS = {
 }
 
 
-def _trigger(row: Row, found: IncidentFindings) -> tuple[str, int | None]:
-    for event in found.events:
-        if (event.cluster_id, event.broker_id, event.kind) == (
-            row["cluster_id"],
-            row["leader"],
-            brokers.UNFENCED,
-        ) and at(event.at_us) == row["time"]:
-            return "broker_returned", event.offset
+def _trigger(row: Row, found: IncidentFindings, returns: _Returns) -> tuple[str, int | None]:
+    returned = returns.get((row["cluster_id"], row["leader"], row["time"]))
+    if returned is not None:
+        return "broker_returned", returned
     if row["kind"] == names.LAST_KNOWN:
         return "operator_or_controller", None
     allowed = any((row["cluster_id"], topic) in found.unclean_allowed for topic in (*row["topics"], ""))

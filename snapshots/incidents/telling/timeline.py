@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final, NamedTuple
 
 from quorate.snapshots.incidents import brokers, kinds
@@ -13,12 +15,9 @@ from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
 from quorate.snapshots.incidents.serial.runs import ConditionRun, episodes, grouped_runs
 from quorate.snapshots.incidents.serial.search import SerialFindings
 from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
-from quorate.snapshots.incidents.telling.story import because, incidents
+from quorate.snapshots.incidents.telling.story import because, without_an_end
 from quorate.snapshots.incidents.thresholds import Thresholds
 
-#: Incidents that are told where they begin, in their own words: all others are told as what they consist of.
-_IN_OWN_WORDS: Final = (kinds.UNCLEAN, kinds.LAST_KNOWN, "mass_change", "isr_flapping")
-_UNDER_MIN_ISR: Final = "{} below min.insync.replicas", "{} no longer below min.insync.replicas"
 _OF_BROKERS: Final = {
     brokers.REGISTERED: "broker {} registered",
     brokers.RESTARTED: "broker {} registered as a new process, before the old one was fenced",
@@ -29,6 +28,20 @@ _OF_BROKERS: Final = {
     brokers.DIRECTORIES_LOST: "broker {} lost log directories",
     brokers.UNREGISTERED: "broker {} unregistered",
 }
+
+
+class _Condition(NamedTuple):
+    """Of partitions, in words."""
+
+    kind: str
+    begun: str
+    ended: str
+
+
+_OFFLINE: Final = _Condition("offline", "{} without a leader", "{} led again")
+_UNDER_MIN_ISR: Final = _Condition(
+    "under_min_isr", "{} below min.insync.replicas", "{} no longer below min.insync.replicas"
+)
 
 
 class TimelineEvent(NamedTuple):
@@ -46,38 +59,38 @@ class TimelineEvent(NamedTuple):
     text: str
 
 
-def timeline(found: SerialFindings, thresholds: Thresholds, cut: int = 0) -> list[TimelineEvent]:
-    """The events, by offset.
+def timeline(
+    found: SerialFindings, thresholds: Thresholds, since: int = 0, check: Callable[[], None] = lambda: None
+) -> list[TimelineEvent]:
+    """The events from an offset on, by offset: of what began before it the ends.
 
-    Args:
-        cut: what began before this offset is not told together with what began behind it.
+    Raises:
+        What ``check`` raises, which is called again and again.
     """
-    findings, gap = found.findings, thresholds.mass_gap
-    told = [
-        *(_broker_event(event, findings) for event in findings.events),
-        *map(_failover, findings.failovers),
-        *(
-            event
-            for rows in run_rows(found, found.leaderless, gap, cut)
-            for event in _of_runs(rows, "offline", "{} without a leader", "{} led again")
-        ),
-        *(
-            event
-            for rows in run_rows(found, found.under_min_isr, gap, cut)
-            for event in _of_runs(rows, "under_min_isr", *_UNDER_MIN_ISR)
-        ),
-        *_of_reassignments(found.reassignments, gap, cut),
-        *_in_own_words(findings, thresholds),
-    ]
+    gap = thresholds.mass_gap
+    told: list[TimelineEvent] = []
+    for event in chain(
+        _of_brokers(found.findings),
+        map(_failover, found.findings.failovers),
+        _of_runs(found, found.leaderless, gap, since, _OFFLINE),
+        _of_runs(found, found.under_min_isr, gap, since, _UNDER_MIN_ISR),
+        _of_reassignments(found.reassignments, gap, since),
+        _in_own_words(found.findings, thresholds),
+    ):
+        check()
+        if event.offset >= since:
+            told.append(event)
     return sorted(told, key=lambda event: (event.offset, event.time, event.kind))
 
 
-def _broker_event(event: BrokerEvent, findings: IncidentFindings) -> TimelineEvent:
-    rows = [
-        row
-        for row in findings.effects
-        if (row["broker"], row["cause"], row["cause_offset"]) == (event.broker_id, event.kind, event.offset)
-    ]
+def _of_brokers(findings: IncidentFindings) -> Iterator[TimelineEvent]:
+    effects: defaultdict[tuple[int, str, int], list[Row]] = defaultdict(list)
+    for row in findings.effects:
+        effects[row["broker"], row["cause"], row["cause_offset"]].append(row)
+    return (_broker_event(event, effects[event.broker_id, event.kind, event.offset]) for event in findings.events)
+
+
+def _broker_event(event: BrokerEvent, rows: Sequence[Row]) -> TimelineEvent:
     partitions, moved, lost = (
         sum(row[name] for row in rows) for name in ("partitions", "leaders_moved", "leaders_lost")
     )
@@ -100,47 +113,53 @@ def _failover(change: Failover) -> TimelineEvent:
     return TimelineEvent(change.elected_offset, when, "controller_elected", (), 0, change.failover_ms, text)
 
 
-def run_rows(
-    found: SerialFindings, runs: Iterable[ConditionRun], gap: timedelta, cut: int = 0
-) -> Iterator[Sequence[Row]]:
+def run_rows(found: SerialFindings, runs: Iterable[ConditionRun], gap: timedelta) -> Iterator[Sequence[Row]]:
     """Of runs with one cause that began shortly after each other the rows, one for each way in which they ended."""
     if runs:
         cluster_id = found.findings.spans[0].cluster_id
-        for mine in episodes(runs, gap, cut):
+        for mine in episodes(runs, gap):
             yield grouped_runs(mine, cluster_id, found.end_us)
 
 
-def _of_runs(rows: Sequence[Row], kind: str, begun: str, ended: str) -> Iterator[TimelineEvent]:
+def _of_runs(
+    found: SerialFindings, runs: Sequence[ConditionRun], gap: timedelta, since: int, words: _Condition
+) -> Iterator[TimelineEvent]:
     """Of what began together one begin; and one end for each way in which it ended."""
+    for rows in run_rows(found, [run for run in runs if run.begin.offset >= since], gap):
+        yield _begin(rows, words)
+    ended = [run for run in runs if run.to_offset is not None and run.to_offset >= since]
+    yield from (_end(row, words) for rows in run_rows(found, ended, gap) for row in rows)
+
+
+def _begin(rows: Sequence[Row], words: _Condition) -> TimelineEvent:
     first = min(rows, key=lambda row: row["from_offset"])
     count = sum(row["partitions"] for row in rows)
     still = sum(row["partitions"] for row in rows if row["ended_by"] == kinds.OPEN)
-    text = f"{begun.format(counted(count, 'partition'))} ({first['first_partition']}...): {because(first)}"
+    text = f"{words.begun.format(counted(count, 'partition'))} ({first['first_partition']}...): {because(first)}"
     text += f"; {'it lasts' if still == count else f'for {still:,} it lasts'}" if still else ""
-    yield TimelineEvent(first["from_offset"], first["from_time"], f"{kind}_begins", _brokers(first), count, None, text)
-    for row in rows:
-        if row["ended_by"] != kinds.OPEN:
-            partitions, longest = counted(row["partitions"], "partition"), at_most(row["longest_ms"])
-            text = f"{ended.format(partitions)}, after {longest}: {row['ended_by'].replace('_', ' ')}"
-            end = (row["to_offset"], row["to_time"], f"{kind}_ends", _brokers(row), row["partitions"])
-            yield TimelineEvent(*end, row["longest_ms"], text)
+    kind = f"{words.kind}_begins"
+    return TimelineEvent(first["from_offset"], first["from_time"], kind, _brokers(first), count, None, text)
+
+
+def _end(row: Row, words: _Condition) -> TimelineEvent:
+    partitions, longest = counted(row["partitions"], "partition"), at_most(row["longest_ms"])
+    text = f"{words.ended.format(partitions)}, after {longest}: {row['ended_by'].replace('_', ' ')}"
+    end = (row["to_offset"], row["to_time"], f"{words.kind}_ends", _brokers(row), row["partitions"])
+    return TimelineEvent(*end, row["longest_ms"], text)
 
 
 def _brokers(row: Row) -> tuple[int, ...]:
     return () if row["broker"] is None else (row["broker"],)
 
 
-def _of_reassignments(rows: Sequence[Row], gap: timedelta, cut: int) -> Iterator[TimelineEvent]:
+def _of_reassignments(rows: Sequence[Row], gap: timedelta, since: int) -> Iterator[TimelineEvent]:
     """Those that began, or ended in one way, shortly after each other are told together."""
-    lasting_ones = [row for row in rows if row["from_offset"] != row["to_offset"]]
-    sides = (
-        [row for row in lasting_ones if row["from_offset"] < cut],
-        [row for row in lasting_ones if row["from_offset"] >= cut],
-    )
-    for mine in (group for side in sides for group in together(side, "from_time", gap)):
+    begun = [row for row in rows if row["from_offset"] != row["to_offset"] and row["from_offset"] >= since]
+    ended = [row for row in rows if row["outcome"] != kinds.OPEN and row["to_offset"] >= since]
+    for mine in together(begun, "from_time", gap):
         yield _reassigned(min(mine, key=lambda row: row["from_offset"]), "from", mine, "begun")
-    for outcome in sorted({row["outcome"] for row in rows} - {kinds.OPEN}):
-        for mine in together((row for row in rows if row["outcome"] == outcome), "to_time", gap):
+    for outcome in sorted({row["outcome"] for row in ended}):
+        for mine in together((row for row in ended if row["outcome"] == outcome), "to_time", gap):
             longest = max(row["lasted"] for row in mine)
             words = f"{outcome.replace('_', ' ')}, the longest after {lasting(longest)}"
             last = max(mine, key=lambda row: row["to_offset"])
@@ -170,6 +189,5 @@ def _reassigned(edge: Row, side: str, mine: Sequence[Row], words: str) -> Timeli
 
 
 def _in_own_words(findings: IncidentFindings, thresholds: Thresholds) -> Iterator[TimelineEvent]:
-    for one in incidents(findings, thresholds):
-        if one.kind in _IN_OWN_WORDS:
-            yield TimelineEvent(one.from_offset, one.begin, one.kind, one.brokers, one.partitions, None, one.text)
+    for one in without_an_end(findings, thresholds):
+        yield TimelineEvent(one.from_offset, one.begin, one.kind, one.brokers, one.partitions, None, one.text)

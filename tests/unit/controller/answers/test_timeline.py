@@ -200,3 +200,60 @@ def test_begins_that_are_cut_off_are_told_in_both_parts(episodes: LogWriter, lim
             break
         before = part.earlier
     assert begun == 10
+
+
+@pytest.fixture
+def reassignments(tmp_path: Path) -> LogWriter:
+    """Ten partitions that are moved, nine seconds after each other, none of them to an end."""
+    log = LogWriter(tmp_path / "log")
+    log.append([r.TopicRecord("t", T), *(r.PartitionRecord(n, T, (1, 2), (1, 2), leader=1) for n in range(10))])
+    for number in range(10):
+        log.offset += 8
+        log.append([r.PartitionChangeRecord(number, T, replicas=(1, 2, 3), adding_replicas=(3,))])
+    return log
+
+
+def test_what_begins_in_a_part_is_told_in_it_also_where_others_began_shortly_before(reassignments: LogWriter) -> None:
+    batches, start = list(of_log(reassignments).batches()), ReplayState()
+    for batch in batches[:3]:
+        start = start.replay_batch(batch)
+    earlier = PastStretch(ReplayState(), batches[:3], has_earlier=False)
+    parts = told(earlier), told(PastStretch(start, batches[3:], has_earlier=True))
+    begun = [[event.partitions for event in part.events if event.kind == "reassignment_begins"] for part in parts]
+    assert begun == [[2], [8]]
+
+
+def test_nothing_is_told_of_what_one_batch_holds_behind_the_end(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "log")
+    brokers = [r.RegisterBrokerRecord(n, incarnation_id=bytes([n]) * 16, broker_epoch=n) for n in (1, 2, 3)]
+    partitions = [r.PartitionRecord(n, T, (1, 2), (1, 2), leader=1) for n in range(2)]
+    log.append([*brokers, r.TopicRecord("t", T), r.ConfigRecord(2, "t", "min.insync.replicas", "2"), *partitions])
+    shrinks = [r.PartitionChangeRecord(n, T, isr=(1,)) for n in range(2)]
+    base = log.append([shrinks[0], r.FenceBrokerRecord(3, 3), shrinks[1]])
+    reply = told(of_log(log), before=base + 1)
+    assert [(event.offset, event.partitions) for event in reply.events if "min_isr" in event.kind] == [(base, 1)]
+    assert [span.partitions for span in reply.spans if span.lane == "under_min_isr"] == [1]
+    assert max(span.from_offset for span in reply.spans) <= base
+    assert reply.end_offset == base + 1
+
+
+@pytest.mark.parametrize("step", ["read_versions", "search", "timeline", "lane_spans"])
+def test_somebody_may_give_up_in_each_step_of_an_answer(episodes: LogWriter, step: str) -> None:
+    """Few records may have much to be told of them."""
+    checks, within, whole = 0, 0, getattr(timeline, step)
+
+    def count() -> None:
+        nonlocal checks
+        checks += 1
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        nonlocal within
+        before = checks
+        result = whole(*arguments, **named)
+        within += checks - before
+        return result
+
+    with patching() as patch:
+        patch.setattr(timeline, step, counted)
+        told_timeline(of_log(episodes), ABOUT, None, EVENTS_MAX, count)
+    assert within >= 10

@@ -99,7 +99,7 @@ def test_part_within_a_transaction_begins_before_it(transaction: Path) -> None:
 
 
 def test_transaction_that_is_longer_than_an_answer_may_be_is_refused(transaction: Path) -> None:
-    with pytest.raises(ApiError, match="a metadata transaction goes on from offset 1, for more than the 32 records"):
+    with pytest.raises(ApiError, match="a metadata transaction goes on from offset 1 to beyond the 32 records"):
         stretch(transaction, None, WHOLE, records_max=8)
     assert offsets(stretch(transaction, 1, WHOLE, records_max=8)) == (0, 1)
 
@@ -120,3 +120,16 @@ def test_moment_out_of_reach_is_refused(path: Path, ask: object) -> None:
     with pytest.raises(ApiError) as refused:
         asyncio.run(ask(past_of(path)))
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize("records_max", [30, 31, 33])
+def test_part_behind_a_checkpoint_is_no_larger_for_the_transaction_before_it(tmp_path: Path, records_max: int) -> None:
+    """All of what lies before the checkpoint is one transaction: it fits, or the part begins with the checkpoint."""
+    log = LogWriter(tmp_path / "log")
+    log.append([r.BeginTransactionRecord("x"), *(r.TopicRecord(f"t{n}", bytes([n]) * 16) for n in range(1, 20))])
+    log.append([r.EndTransactionRecord()])
+    log.checkpoint(log.offset)
+    for _ in range(12):
+        log.append([r.NoOpRecord()])
+    found = stretch(log.path, None, WHOLE, records_max)
+    assert (offsets(found)[0], found.has_earlier) == ((0, False) if records_max == 33 else (21, True))
