@@ -68,17 +68,17 @@ def min_isr_steps(spans: Iterable[ConfigSpan], default: int) -> MinIsrSteps:
             own.setdefault((span.cluster_id, span.resource_name), []).append(span)
         elif span.resource_type == BROKER and not span.resource_name:
             wide.setdefault(span.cluster_id, []).append(span)
-    nothing = _Spans([])
-    of_clusters = {cluster: _Spans(spans) for cluster, spans in wide.items()}
+    nothing = _ConfigValues([])
+    of_clusters = {cluster: _ConfigValues(spans) for cluster, spans in wide.items()}
     found: dict[tuple[str, str | None], list[MinIsrStep]] = {
         (cluster, None): _steps(nothing, spans, default) for cluster, spans in of_clusters.items()
     }
     for (cluster, topic), spans_of_topic in own.items():
-        found[cluster, topic] = _steps(_Spans(spans_of_topic), of_clusters.get(cluster, nothing), default)
+        found[cluster, topic] = _steps(_ConfigValues(spans_of_topic), of_clusters.get(cluster, nothing), default)
     return MinIsrSteps(found, default)
 
 
-def _steps(first: _Spans, second: _Spans, default: int) -> list[MinIsrStep]:
+def _steps(first: _ConfigValues, second: _ConfigValues, default: int) -> list[MinIsrStep]:
     values: list[tuple[int, int, int]] = []
     for offset, us in sorted({(-1, 0)} | first.edges | second.edges):
         value = first.value_at(offset, second.value_at(offset, default))
@@ -88,7 +88,7 @@ def _steps(first: _Spans, second: _Spans, default: int) -> list[MinIsrStep]:
     return [MinIsrStep(start, end, us, value) for (start, us, value), end in zip(values, [*ends, None], strict=True)]
 
 
-class _Spans:
+class _ConfigValues:
     """The versions of one config: one holds at a time."""
 
     def __init__(self, spans: Iterable[ConfigSpan]) -> None:
