@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
-from quorate.metadata_log.batches.batch import data_batch, place_batch
+from quorate.metadata_log.batches.batch import data_batch, parse_header, place_batch
 from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, StorageError
 from quorate.metadata_log.records.records import (
     BeginTransactionRecord,
     ConfigRecord,
     EndTransactionRecord,
+    PartitionRecord,
     RemoveTopicRecord,
+    TopicRecord,
 )
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.loading import load_image
@@ -23,6 +26,8 @@ from quorate.snapshots.errors import ImageNotAvailable, ReplayError
 from quorate.snapshots.image.image import EMPTY_IMAGE
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
+from quorate.snapshots.table.table_editor import PARTITIONS_PER_TOPIC_MAX
+from tests.pipeline_logs import newest
 from tests.record_stream import versioned
 
 LOG = "log/__cluster_metadata-0"
@@ -31,6 +36,10 @@ LOG = "log/__cluster_metadata-0"
 def value(path: Path, at: Moment | int | None = None) -> str | None:
     """What one config says at a moment."""
     return load_image(path, at).configs.topic_value("any", "name")
+
+
+def record_count(batch: bytes) -> int:
+    return parse_header(batch).record_count
 
 
 def write_segment(
@@ -273,6 +282,22 @@ def test_record_of_a_checkpoint_that_cannot_be_replayed_is_told_with_its_batch(t
     with pytest.raises(CorruptCheckpoint, match="cannot be replayed: RemoveTopicRecord") as raised:
         load_image(path)
     assert raised.value.position == sum(map(len, placed[:damaged]))
+
+
+def test_partition_number_that_no_topic_may_have_is_told_with_its_batch(tmp_path: Path) -> None:
+    """Rows are reserved for the batch ahead, too: what is wrong there is found when its turn comes."""
+    path = write_checkpoint(tmp_path, 7, "a")
+    head, _, foot = checkpoint_batches(load_checkpoint(find_files(path)[0]), 9)
+    topic, numbers = b"t".ljust(16), ([*range(64)], [*range(64, 127), PARTITIONS_PER_TOPIC_MAX])
+    records: list[list[TopicRecord | PartitionRecord]] = [[TopicRecord("t", topic)]]
+    records += [[PartitionRecord(n, topic, (1,), (1,), leader=1) for n in of_one] for of_one in numbers]
+    batches = [head, *(data_batch([(record, newest(record)) for record in of_one], 9) for of_one in records), foot]
+    bases = accumulate(map(record_count, batches), initial=0)
+    placed = [place_batch(batch, base, 1) for batch, base in zip(batches, bases, strict=False)]
+    path.write_bytes(b"".join(placed))
+    with pytest.raises(CorruptCheckpoint, match="the last number is") as raised:
+        load_image(path)
+    assert raised.value.position == sum(map(len, placed[:3]))
 
 
 def test_checkpoint_without_its_footer_is_refused(tmp_path: Path) -> None:
