@@ -27,10 +27,8 @@ _IMAGES_MAX: Final = 4
 class FilePast:
     """``controller.reads.past.PastReads`` of files. Owned by the loop thread; one answer is read at a time."""
 
-    def __init__(self, path: Path, newest: MetadataImage) -> None:
-        """``newest``: the state at their end."""
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._newest = newest
         self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
         self._leaders: dict[int, int | None] = {}
         self._lock = asyncio.Lock()
@@ -62,12 +60,14 @@ class FilePast:
             ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it, or as there.
             StorageError, ReplayError: they are damaged.
         """
-        held_end = self._newest.provenance.end_offset
+        async with self._lock:
+            found = await asyncio.to_thread(partial(self._stretch, end_offset, size))
+        # Not that of a state: the log may end inside of a transaction.
+        held_end = parse_header(found.pieces[-1]).end_offset if found.pieces else found.start.end_offset
         if end_offset is not None and end_offset > held_end:
             what = f"the log ends {Moment(offset=end_offset).shortfall(held_end, 0, 0)}"
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
-        async with self._lock:
-            return await asyncio.to_thread(partial(self._stretch, end_offset, size))
+        return found
 
     def _load(self, moment: Moment) -> MetadataImage:
         try:

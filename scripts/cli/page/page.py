@@ -56,7 +56,7 @@ def show_page(
 
 async def _serve(path: Path, port: int) -> None:
     node = still_node(path, None)
-    node = replace(node, past=FilePast(path, node.controller.stable))
+    node = replace(node, past=FilePast(path))
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

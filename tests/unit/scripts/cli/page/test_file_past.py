@@ -22,7 +22,7 @@ WHOLE = 100_000_000
 
 
 def past_of(path: Path) -> FilePast:
-    return FilePast(path, load_image(path))
+    return FilePast(path)
 
 
 def stretch(path: Path, end_offset: int | None, bytes_max: int, records_max: int = WHOLE) -> PastStretch:
@@ -102,6 +102,17 @@ def test_transaction_that_is_longer_than_an_answer_may_be_is_refused(transaction
     with pytest.raises(ApiError, match="a metadata transaction goes on from offset 1 to beyond the 32 records"):
         stretch(transaction, None, WHOLE, records_max=8)
     assert offsets(stretch(transaction, 1, WHOLE, records_max=8)) == (0, 1)
+
+
+def test_log_that_ends_inside_of_a_transaction_is_asked_for_up_to_its_end(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "log")
+    log.append([r.NoOpRecord()])
+    log.append([r.BeginTransactionRecord("x"), r.NoOpRecord()])
+    log.append([r.NoOpRecord()])
+    assert offsets(stretch(log.path, 4, WHOLE)) == (0, 4)
+    assert offsets(stretch(log.path, 3, WHOLE)) == (0, 3)
+    with pytest.raises(ApiError, match="the log ends at offset 4"):
+        stretch(log.path, 5, WHOLE)
 
 
 def test_log_that_begins_later_is_given_from_there() -> None:
