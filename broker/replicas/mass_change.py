@@ -13,11 +13,11 @@ from typing import Final
 MASS_RECORDS: Final = 4_096
 #: How long they are expected after the last of them: between two answers of a controller nobody knows of any.
 EXPECTED_MS: Final = 250.0
-#: So long nothing is said at most, and no longer than a quarter of what followers may be silent for beyond two of their
-#: messages: what one says counts when the next one has confirmed it.
+#: So long nothing is said at most, and no longer than a quarter of what followers may be silent for beyond three
+#: messages of theirs: what one says counts when the next has confirmed it, and one is late where its process is busy.
 SILENCE_MS_MAX: Final = 10_000.0
 _SILENCE_SHARE: Final = 1 / 4
-_MESSAGES: Final = 2
+_MESSAGES: Final = 3
 #: Of what is known of costs, the share that counts beside a new one that is less.
 _KEPT: Final = 0.8
 

@@ -48,7 +48,7 @@ def test_mass_change_is_over_when_nothing_has_come_for_a_moment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lag_max_ms", "silence_ms"), [(90_000.0, SILENCE_MS_MAX), (LAG_MAX_MS, 7_250.0), (1_800.0, 200.0)]
+    ("lag_max_ms", "silence_ms"), [(90_000.0, SILENCE_MS_MAX), (LAG_MAX_MS, 7_125.0), (1_800.0, 75.0)]
 )
 def test_mass_change_that_lasts_is_interrupted(lag_max_ms: float, silence_ms: float) -> None:
     change = MassChange(lag_max_ms, INTERVAL_MS)
@@ -77,7 +77,7 @@ def test_silence_and_what_waits_at_its_end_take_no_longer_than_silence_may(repla
         now, waiting = now + gap_ms, waiting + 1
         assert change.came(MASS_RECORDS, replay_ms, now)
     ends = now + waiting * (taking_ms + replay_ms)
-    assert 7_250.0 - 2 * (taking_ms + gap_ms) < ends < 7_250.0 + taking_ms + 2 * gap_ms
+    assert 7_125.0 - 2 * (taking_ms + gap_ms) < ends < 7_125.0 + taking_ms + 2 * gap_ms
 
 
 def test_what_it_takes_is_known_better_by_every_one_that_is_taken() -> None:
