@@ -5,7 +5,7 @@ The controllers' own replay says what each record does; partitions, which are mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from quorate.metadata_log.batches.batch import BatchHeader, iter_records, parse_header
@@ -20,6 +20,7 @@ from quorate.metadata_log.records.records import (
 from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.incidents.failovers import Epoch
+from quorate.snapshots.incidents.giving_up import Look, nobody_gives_up
 from quorate.snapshots.incidents.reading.broker_versions import BrokerTrack
 from quorate.snapshots.incidents.reading.config_versions import ConfigTrack
 from quorate.snapshots.incidents.reading.partition_versions import CHANGED_AS_VALUES, OF_PARTITIONS, PartitionTrack
@@ -37,7 +38,7 @@ def read_versions(
     cluster_id: str,
     unwell_max: int | None = None,
     below: int | None = None,
-    check: Callable[[], None] = lambda: None,
+    check: Look = nobody_gives_up,
 ) -> LogVersions:
     """The versions of everything that outages are told from.
 
@@ -94,7 +95,7 @@ class _Reader:
             self._partitions.left_out,
         )
 
-    def take(self, batch: Buffer, below: int | None, check: Callable[[], None]) -> None:
+    def take(self, batch: Buffer, below: int | None, check: Look) -> None:
         header = parse_header(batch)
         self._take_epoch(header, batch)
         if header.is_control:

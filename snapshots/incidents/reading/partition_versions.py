@@ -142,9 +142,8 @@ class PartitionTrack:
 
     def _clear(self, topic: str, place: RecordPlace) -> None:
         """Clear the ELRs of one topic, or of all."""
-        named = self._ids.get(topic)
-        for topic_id in list(self._with_elr) if topic == "" else [named] if named in self._with_elr else []:
-            for number in sorted(self._with_elr[topic_id]):
+        for topic_id in list(self._with_elr) if topic == "" else [self._ids.get(topic, b"")]:
+            for number in sorted(self._with_elr.get(topic_id, ())):
                 partition, history = self._now[topic_id][number]
                 self._put(topic_id, number, replace(partition, elr=(), last_known_elr=()), history, place)
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 from quorate.snapshots.incidents.brokers import BrokerVersion, events, incarnations, outages
 from quorate.snapshots.incidents.causes import BrokerTimeline
 from quorate.snapshots.incidents.failovers import Epoch, failovers
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
+from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_up
 from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.min_isr import ConfigSpan, min_isr_steps
 from quorate.snapshots.incidents.serial import counts
@@ -29,8 +30,6 @@ from quorate.snapshots.incidents.serial.runs import (
 )
 from quorate.snapshots.incidents.serial.versions import NONE_UNTOLD, PartitionHistory, UntoldPartitions
 from quorate.snapshots.incidents.thresholds import INSTANT_SHARE, ROWS_MAX, Thresholds
-
-T = TypeVar("T")
 
 #: Longer than anything lasts.
 _FOREVER: Final = timedelta(days=1_000_000)
@@ -69,7 +68,7 @@ class SerialFindings:
 
 
 def search(
-    log: LogVersions, thresholds: Thresholds, end_us: int | None = None, check: Callable[[], None] = lambda: None
+    log: LogVersions, thresholds: Thresholds, end_us: int | None = None, check: Look = nobody_gives_up
 ) -> SerialFindings:
     """The findings of one log.
 
@@ -108,7 +107,7 @@ def _count(
     log: LogVersions,
     changes: Sequence[Sequence[PartitionChange]],
     thresholds: Thresholds,
-    check: Callable[[], None],
+    check: Look,
 ) -> None:
     every = [change for mine in changes for change in mine]
     found.effects = counts.effects(every, log.cluster_id)
@@ -117,7 +116,7 @@ def _count(
     found.instants = counts.instants(log.partitions, log.untold, every, log.cluster_id, at_least)
     pairs = list(zip(log.partitions, changes, strict=True))
     elections = (row for one, mine in pairs for row in risky_elections(one, mine, log.cluster_id))
-    found.elections = groups_of(list(_checked(elections, check)))
+    found.elections = groups_of(list(looked_at(elections, check)))
     flapped = (flapping(one, mine, thresholds.flaps, thresholds.flap_window) for one, mine in pairs)
     found.flapping = grouped_flapping((one for one in flapped if one is not None), log.cluster_id)
 
@@ -128,7 +127,7 @@ def _find_runs(
     changes: Sequence[Sequence[PartitionChange]],
     thresholds: Thresholds,
     end_us: int,
-    check: Callable[[], None],
+    check: Look,
 ) -> tuple[list[ConditionRun], list[ConditionRun]]:
     """The rows of runs; gives those without a leader and those below min.insync.replicas."""
     pairs = list(zip(log.partitions, changes, strict=True))
@@ -137,20 +136,13 @@ def _find_runs(
     short = (run for one, mine in pairs for run in runs_of(one, moments_in_which(mine, is_under_replicated)))
     under_min_isr = [
         run
-        for one, mine in _checked(pairs, check)
+        for one, mine in looked_at(pairs, check)
         for run in runs_of(one, moments_of_min_isr(one, mine, log.cluster_id, steps))
     ]
     found.leaderless = grouped_runs(leaderless, log.cluster_id, end_us)
     found.under_replicated = grouped_runs(short, log.cluster_id, end_us)
     found.under_min_isr = grouped_runs(under_min_isr, log.cluster_id, end_us)
     return leaderless, under_min_isr
-
-
-def _checked(items: Iterable[T], check: Callable[[], None]) -> Iterator[T]:
-    """Give each, and have somebody look before it whether to go on."""
-    for item in items:
-        check()
-        yield item
 
 
 def _slow(moved: Sequence[Row], at_least: timedelta) -> list[Row]:

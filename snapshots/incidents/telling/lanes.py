@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
 from typing import Literal, NamedTuple
 
 from quorate.snapshots.incidents.brokers import BrokerVersion, by_broker
 from quorate.snapshots.incidents.findings import Row
+from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_up
 from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.serial.search import LogVersions, SerialFindings
 from quorate.snapshots.incidents.telling.incident import counted, or_unknown
@@ -35,7 +36,7 @@ class LaneSpan(NamedTuple):
 
 
 def lane_spans(
-    versions: LogVersions, found: SerialFindings, thresholds: Thresholds, check: Callable[[], None] = lambda: None
+    versions: LogVersions, found: SerialFindings, thresholds: Thresholds, check: Look = nobody_gives_up
 ) -> list[LaneSpan]:
     """All spans, by their begin. What was so before the first record that was read begins with it.
 
@@ -43,17 +44,14 @@ def lane_spans(
         What ``check`` raises, which is called again and again.
     """
     gap = thresholds.mass_gap
-    told: list[LaneSpan] = []
-    for span in chain(
+    told = chain(
         _epochs(versions),
         (span for rows in by_broker(versions.brokers) for span in _absences(rows)),
         _runs(run_rows(found, found.leaderless, gap), "offline", "without a leader"),
         _runs(run_rows(found, found.under_min_isr, gap), "under_min_isr", "below min.insync.replicas"),
         _reassignments(found.reassignments, gap),
-    ):
-        check()
-        told.append(span)
-    return sorted(told, key=lambda span: (span.from_offset, span.from_ms))
+    )
+    return sorted(looked_at(told, check), key=lambda span: (span.from_offset, span.from_ms))
 
 
 def _epochs(versions: LogVersions) -> Iterator[LaneSpan]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final, NamedTuple
@@ -12,6 +12,7 @@ from quorate.snapshots.incidents import brokers, kinds
 from quorate.snapshots.incidents.brokers import BrokerEvent
 from quorate.snapshots.incidents.failovers import Failover
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
+from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_up
 from quorate.snapshots.incidents.serial.runs import ConditionRun, episodes, grouped_runs
 from quorate.snapshots.incidents.serial.search import SerialFindings
 from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
@@ -60,7 +61,7 @@ class TimelineEvent(NamedTuple):
 
 
 def timeline(
-    found: SerialFindings, thresholds: Thresholds, since: int = 0, check: Callable[[], None] = lambda: None
+    found: SerialFindings, thresholds: Thresholds, since: int = 0, check: Look = nobody_gives_up
 ) -> list[TimelineEvent]:
     """The events from an offset on, by offset: of what began before it the ends.
 
@@ -68,19 +69,16 @@ def timeline(
         What ``check`` raises, which is called again and again.
     """
     gap = thresholds.mass_gap
-    told: list[TimelineEvent] = []
-    for event in chain(
+    told = chain(
         _of_brokers(found.findings),
         map(_failover, found.findings.failovers),
         _of_runs(found, found.leaderless, gap, since, _OFFLINE),
         _of_runs(found, found.under_min_isr, gap, since, _UNDER_MIN_ISR),
         _of_reassignments(found.reassignments, gap, since),
         _in_own_words(found.findings, thresholds),
-    ):
-        check()
-        if event.offset >= since:
-            told.append(event)
-    return sorted(told, key=lambda event: (event.offset, event.time, event.kind))
+    )
+    within = (event for event in looked_at(told, check) if event.offset >= since)
+    return sorted(within, key=lambda event: (event.offset, event.time, event.kind))
 
 
 def _of_brokers(findings: IncidentFindings) -> Iterator[TimelineEvent]:
@@ -113,7 +111,7 @@ def _failover(change: Failover) -> TimelineEvent:
     return TimelineEvent(change.elected_offset, when, "controller_elected", (), 0, change.failover_ms, text)
 
 
-def run_rows(found: SerialFindings, runs: Iterable[ConditionRun], gap: timedelta) -> Iterator[Sequence[Row]]:
+def run_rows(found: SerialFindings, runs: Sequence[ConditionRun], gap: timedelta) -> Iterator[Sequence[Row]]:
     """Of runs with one cause that began shortly after each other the rows, one for each way in which they ended."""
     if runs:
         cluster_id = found.findings.spans[0].cluster_id
