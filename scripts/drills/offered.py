@@ -22,8 +22,9 @@ from quorate.metadata_log.errors import ApiError, ErrorCode
 
 #: Writes offered a second.
 RATE: Final = 500
-#: Writes under way at once, at most: the rate is kept while a write takes ``WRITERS / RATE`` seconds at most.
-WRITERS: Final = 64
+#: Writes under way at once, at most: the rate is kept while a write takes ``WRITERS / RATE`` seconds at most. Where a
+#: machine cannot keep it, whoever else writes waits behind so many, and many more would be all that he notices.
+WRITERS: Final = 24
 #: After so many writes a writer is another client with another connection, to which everybody shows himself anew.
 _WRITES_OF_A_CLIENT: Final = 20
 _USER: Final = "user"
