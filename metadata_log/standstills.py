@@ -35,6 +35,13 @@ class StandstillTimes:
         self.counts[bisect_left(STANDSTILL_BUCKETS, seconds)] += 1
         self.total_seconds += seconds
 
+    def copy(self) -> StandstillTimes:
+        """As of now."""
+        copied = StandstillTimes()
+        copied.counts[:] = self.counts
+        copied.total_seconds = self.total_seconds
+        return copied
+
     def buckets(self) -> list[tuple[str, float]]:
         """Cumulative, as Prometheus wants them."""
         ends = [*map(str, STANDSTILL_BUCKETS), "+Inf"]
@@ -53,6 +60,12 @@ class Standstills:
         """A timer was late by so much; ``worked_s``: processor time of its thread since the one before it."""
         if late_s >= _LEAST_S:
             self.by_cause["work" if 2 * worked_s >= late_s else "waiting"].note(late_s)
+
+    def copy(self) -> Standstills:
+        """As of now."""
+        copied = Standstills()
+        copied.by_cause = {cause: times.copy() for cause, times in self.by_cause.items()}
+        return copied
 
 
 class StandstillWatch:

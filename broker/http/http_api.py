@@ -5,6 +5,7 @@ Nothing of the cluster can be changed through it: changes go to the controllers.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -347,11 +348,12 @@ class BrokerHttp:
     async def _metrics(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
         # Imported by the first scrape: many processes are never scraped, and none while it starts.
-        from quorate.broker.http.metrics import OwnFigures, render_metrics
+        from quorate.broker.http.metrics import OwnFigures, host_metrics, render_metrics
 
         left_s = None if self._tls is None else self._tls.own.left_s
         own = OwnFigures(time.time() * 1000, left_s, self.connections_refused, self._counts, self.standstills)
-        answer = web.Response(body=render_metrics(self._host, own))
+        text = await asyncio.to_thread(render_metrics, host_metrics(self._host, own))
+        answer = web.Response(body=text)
         answer.headers["Content-Type"] = _METRICS
         return answer
 

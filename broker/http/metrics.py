@@ -38,9 +38,7 @@ class OwnFigures(NamedTuple):
     standstills: Standstills
 
 
-class HostCollector(Collector):
-    """The metrics of one host, as of now."""
-
+class _HostMetrics:
     def __init__(self, host: BrokerHost, own: OwnFigures) -> None:
         self._host = host
         self._own = own
@@ -162,10 +160,23 @@ def _counter(name: str, text: str, value: float) -> Metric:
     return CounterMetricFamily(f"quorate_broker_{name}", text, value=value)
 
 
-def render_metrics(host: BrokerHost, own: OwnFigures) -> bytes:
-    """One scrape, in Prometheus' text form."""
+def host_metrics(host: BrokerHost, own: OwnFigures) -> list[Metric]:
+    """Those of one host, as of now. To be read on its loop, to which all of it belongs."""
+    return list(_HostMetrics(host, own).collect())
+
+
+class _Collected(Collector):
+    def __init__(self, metrics: list[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> list[Metric]:
+        return self._metrics
+
+
+def render_metrics(metrics: list[Metric]) -> bytes:
+    """One scrape, in Prometheus' text form, with the process's own. It may be made on a thread, and takes longest."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(HostCollector(host, own))
+    registry.register(_Collected(metrics))
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     return generate_latest(registry)

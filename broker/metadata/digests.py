@@ -11,8 +11,9 @@ from typing import Final
 
 from quorate.broker.metadata.loader import RECORDS_PUBLISHED_TOGETHER, MetadataLoader
 from quorate.metadata_log.errors import ApiError, ErrorCode
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
+from quorate.snapshots.image_digest import ImageDigest
 from quorate.snapshots.pauses import Pause
 
 #: Long enough for another thread to be woken; a large digest takes a quarter longer for it.
@@ -61,7 +62,7 @@ class ImageDigests:
 
     def __init__(self, loader: MetadataLoader) -> None:
         self._loader = loader
-        self._last = EMPTY_DIGEST
+        self._memory = DigestMemory()
         self._lock = asyncio.Lock()
         #: Seconds of a core that digests have taken.
         self.spent_seconds = 0.0
@@ -77,11 +78,11 @@ class ImageDigests:
         async with self._lock:
             pauses = _Pauses(self._is_behind)
             try:
-                self._last, seconds = await asyncio.to_thread(_timed_digest, image, self._last, pauses)
+                digest, seconds = await asyncio.to_thread(_timed_digest, image, self._memory, pauses)
             finally:
                 pauses.ended.set()
             self.spent_seconds += seconds
-            return image.provenance.end_offset, self._last.text
+            return image.provenance.end_offset, digest.text
 
     async def _image_at(self, offset: int, wait_ms: float) -> MetadataImage:
         loader = self._loader
@@ -102,7 +103,7 @@ class ImageDigests:
         return (self._loader.lag or 0) >= RECORDS_PUBLISHED_TOGETHER
 
 
-def _timed_digest(image: MetadataImage, earlier: ImageDigest, pause: Pause) -> tuple[ImageDigest, float]:
+def _timed_digest(image: MetadataImage, memory: DigestMemory, pause: Pause) -> tuple[ImageDigest, float]:
     begun = time.thread_time()
-    digest = digest_image(image, earlier, pause)
+    digest = memory.digest(image, pause)
     return digest, time.thread_time() - begun

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Final, Protocol
 
 from quorate.controller.background.checkpoint_pace import WorkPace
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.engine.event_queue import Scheduler
 from quorate.controller.engine.purgatory import Reply
 from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManifest
@@ -25,6 +24,7 @@ from quorate.metadata_log.records.records import PartitionRecord, TopicRecord
 from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
 from quorate.snapshots.checkpoints.as_records import after_topics, before_topics
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_chunks
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import ImageDigest
 from quorate.snapshots.table.record_versions import NEWEST_LEVEL

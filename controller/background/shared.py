@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from quorate.controller.background.checkpoint_pace import WorkShare
-from quorate.controller.background.digest_memory import DigestMemory
+from quorate.snapshots.digest_memory import DigestMemory
 
 #: Of the comparison with other controllers, which wait for it: a million partitions take some 5 s, the first time.
 _DIGEST_WORK_PERCENT: Final = 25

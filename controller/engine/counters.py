@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -73,6 +73,14 @@ class EventTimes:
         self.queue[event].note(queue_ms / 1000)
         self.processing[event].note(processing_ms / 1000)
 
+    def copy(self) -> EventTimes:
+        """As of now."""
+        copied = EventTimes()
+        copied.queue = {name: times.copy() for name, times in self.queue.items()}
+        copied.processing = {name: times.copy() for name, times in self.processing.items()}
+        copied.started = self.started
+        return copied
+
 
 @dataclass(slots=True)
 class Counters:
@@ -125,3 +133,18 @@ class Counters:
     def note_answer(self, answer: tuple[str, int]) -> None:
         """An HTTP request was answered: its route, and the answer's status."""
         self.http_answers[answer] = self.http_answers.get(answer, 0) + 1
+
+    def copy(self) -> Counters:
+        """As of now. Written out: ``copy.deepcopy`` takes 2 ms, which the loop waits for at every scrape."""
+        return replace(
+            self,
+            events=self.events.copy(),
+            event_timeouts=self.event_timeouts.copy(),
+            quorum=self.quorum.copy(),
+            election_latency=self.election_latency.copy(),
+            disk_syncs=self.disk_syncs.copy(),
+            connections_displaced=self.connections_displaced.copy(),
+            failed_proofs=self.failed_proofs.copy(),
+            standstills=self.standstills.copy(),
+            http_answers=self.http_answers.copy(),
+        )

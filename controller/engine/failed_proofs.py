@@ -28,6 +28,13 @@ class FailedProofs:
         if kind != NOTHING:
             self._last.append((now_ms, address))
 
+    def copy(self) -> FailedProofs:
+        """As of now."""
+        copied = FailedProofs()
+        copied.counts = self.counts.copy()
+        copied._last = self._last.copy()
+        return copied
+
     def sentence(self, now_ms: float) -> str | None:
         """The fault that a burst is, for as long as it lasts; None: there is none."""
         if len(self._last) < BURST or now_ms - self._last[0][0] > BURST_MS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -62,6 +62,15 @@ class HeadCounts:
     election_times: dict[str, Histogram] = field(default_factory=lambda: {kind: Histogram() for kind in KINDS})
     #: From the beginning of a batch's last event until its commit.
     commit_times: Histogram = field(default_factory=Histogram)
+
+    def copy(self) -> HeadCounts:
+        """As of now."""
+        return replace(
+            self,
+            elections=self.elections.copy(),
+            election_times={kind: times.copy() for kind, times in self.election_times.items()},
+            commit_times=self.commit_times.copy(),
+        )
 
 
 class HeadWatch:

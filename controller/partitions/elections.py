@@ -38,10 +38,10 @@ ELECTIONS_PER_PASS_MAX: Final = 1_000
 #: Rows that a background pass looks at before it asks whether it has enough.
 _ROWS_AT_ONCE: Final = 2_048
 #: ... and how often it asks: it may find nothing among many, and the loop has others to serve.
-_LOOKS_PER_PASS_MAX: Final = 4
-#: Pages that it searches for such rows: half a millisecond of work where there are none, twice that while a broker is
-#: lost, and several times that where a machine has others to serve.
-_PAGES_PER_PASS_MAX: Final = 32
+_LOOKS_PER_PASS_MAX: Final = 2
+#: Pages that it searches for such rows: a quarter of a millisecond of work where there are none, twice that while a
+#: broker is lost, and up to ten times that where a machine has others to serve.
+_PAGES_PER_PASS_MAX: Final = 16
 
 Rows = NDArray[np.int64]
 

@@ -17,7 +17,6 @@ import structlog
 from quorate.controller.api.tls_contexts import TlsContexts
 from quorate.controller.background.checkpoint_pace import WorkPace
 from quorate.controller.background.checkpoint_writer import CheckpointLimits, CheckpointWriter
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.brokers.controller_registration import own_registration
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.decisions.controller_config import ControllerConfig
@@ -51,6 +50,7 @@ from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.quorum.host import CommittedBatches, QuorumListener, SnapshotReader
 from quorate.quorum.node import QuorumNode
 from quorate.quorum.storage.storage import NodeStorage
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.replay.replay_state import ReplayState
 

@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import TakenCheckpoint
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.configs.resources import controller_ids
 from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.purgatory import Reply
@@ -29,6 +28,7 @@ from quorate.metadata_log.checkpoints.checkpoint_manifest import CheckpointManif
 from quorate.metadata_log.checkpoints.checkpoint_transfer import CheckpointChunk
 from quorate.metadata_log.errors import NotController
 from quorate.metadata_log.log.log_index import EpochEnd
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import MetadataImage
 
 #: No node: ids of nodes begin at 0.

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Final
 
 from quorate.controller.background.checkpoint_pace import WorkPace
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.feed.feed import Bell, FeedSource
 from quorate.controller.reads.past import replayed_to
 from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.errors import ApiError, ErrorCode, Overloaded
 from quorate.snapshots.checkpoints.moments import Moment
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_history import ImageHistory
 from quorate.snapshots.image_digest import ImageDigest
@@ -40,7 +40,7 @@ class StateDigests:
     def __init__(self, log: FeedSource, memory: DigestMemory, pace: WorkPace) -> None:
         self._log = log
         self._history = ImageHistory()
-        self._anchors: deque[MetadataImage] = deque(maxlen=ANCHORS_MAX)
+        self._anchors: deque[MetadataImage] = deque()
         self._anchored_at = -ANCHOR_SECONDS
         self._newest = EMPTY_IMAGE
         self._bell = Bell()
@@ -66,6 +66,8 @@ class StateDigests:
         if now >= self._anchored_at + ANCHOR_SECONDS:
             self._anchors.append(image)
             self._anchored_at = now
+            if len(self._anchors) > ANCHORS_MAX:
+                self._history.leave(self._anchors.popleft(), self._anchors[0])
         self._newest = image
         self._bell.ring()
 

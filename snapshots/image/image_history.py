@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import Final
 
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.leaving_images import LeavingImages
 
 #: With a NoOp record every 500 ms in an idle cluster these are the last eight seconds.
 IMAGES_KEPT: Final = 16
@@ -20,14 +21,24 @@ class ImageHistory:
 
     def __init__(self) -> None:
         self._images: OrderedDict[int, MetadataImage] = OrderedDict()
+        self._leaving = LeavingImages()
 
     def add(self, image: MetadataImage) -> None:
         """Remember an image; an image of the same end offset is replaced."""
         end_offset = image.provenance.end_offset
         self._images[end_offset] = image
         self._images.move_to_end(end_offset)
+        self._leaving.step()
         if len(self._images) > IMAGES_KEPT:
-            self._images.popitem(last=False)
+            _, oldest = self._images.popitem(last=False)
+            self.leave(oldest, next(iter(self._images.values())))
+
+    def leave(self, image: MetadataImage, following: MetadataImage) -> None:
+        """Let go of an image that is kept no more, here or elsewhere: a few of its pages with each ``add``.
+
+        ``following``: the next of those that are kept in the same place.
+        """
+        self._leaving.add(image, following)
 
     def clear(self) -> None:
         """Forget everything: the log is another one."""

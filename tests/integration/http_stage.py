@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointWriter
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.engine.counters import Counters
 from quorate.controller.engine.environment import ProcessFaults
 from quorate.controller.engine.loop_scheduler import LoopScheduler
@@ -48,6 +47,7 @@ from quorate.metadata_log.disk import drain
 from quorate.metadata_log.errors import StorageError
 from quorate.metadata_log.log.segment_log import MetadataLog
 from quorate.scripts.simulation.machine.memory_disk import MemoryDisk
+from quorate.snapshots.digest_memory import DigestMemory
 from tests.default_parts import (
     checkpoint_limits,
     controller_config,

@@ -9,7 +9,6 @@ them all, and a test holds it to what is served.
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -363,9 +362,9 @@ async def take_scrape(node: Node, http: HttpCounts) -> Scrape:
         image=image,
         counted=counted,
         quorum=quorum,
-        counters=copy.deepcopy(node.cluster.refreshed_counters()),
+        counters=node.cluster.refreshed_counters().copy(),
         deletions=node.operations.count_topic_deletions(),
-        head=copy.deepcopy(node.controller.head_watch.counts),
+        head=node.controller.head_watch.counts.copy(),
         feed=feed,
         throttled_mutations=node.operations.throttled_mutations(),
         refusals=dict(node.refusals.counts),

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.background.checkpoint_writer import CheckpointLimits
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.client.connection import Connection
 from quorate.controller.client.pending_session import PendingSession
@@ -44,6 +43,7 @@ from quorate.scripts.simulation.quorum.state_machine import StateMachine
 from quorate.scripts.simulation.system.http_wire import WireServer, WireSession
 from quorate.scripts.simulation.system.loop import VirtualLoop
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image_digest import EMPTY_DIGEST
 

@@ -14,13 +14,13 @@ from quorate.controller.background.checkpoint_writer import (
     TakenCheckpoint,
     manifest_of,
 )
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.metadata_log.batches.batch import checked_header
 from quorate.metadata_log.checkpoints.checkpoints import CheckpointContent
 from quorate.metadata_log.errors import ApiError, CorruptCheckpoint, Overloaded, StorageError
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
 from quorate.snapshots.checkpoints.checkpoint import read_checkpoint
 from quorate.snapshots.checkpoints.loading import load_image
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.image_digest import digest_image

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from quorate.controller.background.checkpoint_pace import Unpaced
-from quorate.controller.background.digest_memory import DigestMemory
 from quorate.controller.reads.digests import StateDigests
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
+from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_history import IMAGES_KEPT
 from quorate.snapshots.image.image_parts import Provenance

@@ -1,8 +1,9 @@
-"""The newest digest that a node has computed of its state: what the next one builds on, whoever asks for it."""
+"""The newest digest that a process has computed of its state: what the next one builds on, whoever asks for it."""
 
 from __future__ import annotations
 
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.image.leaving_images import free_in_steps
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from quorate.snapshots.pauses import Pause
 
@@ -18,5 +19,7 @@ class DigestMemory:
 
     def digest(self, image: MetadataImage, pause: Pause) -> ImageDigest:
         """The digest of an image; as ``digest_image``."""
+        replaced = list(self._last.image.partitions.pages)
         digest = self._last = digest_image(image, self._last, pause)
+        free_in_steps(replaced, pause)
         return digest
