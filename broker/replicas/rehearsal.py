@@ -32,7 +32,7 @@ from quorate.broker.replicas.messages import (
 )
 from quorate.broker.replicas.peers import LOCAL, PeerAddresses, PeerCalls, host_and_port
 from quorate.broker.replicas.stand_in import Pace, StandInLog
-from quorate.broker.replicas.waiting_images import WaitingImages
+from quorate.broker.replicas.waiting_images import IMAGES_HELD_MAX, WaitingImages
 from quorate.metadata_log.errors import QuorateError
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
@@ -124,6 +124,8 @@ class RehearsalReplicas(ReplicaManager):
         self._clock.now_ms()  # somebody is here, and may be told of what others say
         self._waiting.add(image, self._own_end())
         if self._image is EMPTY_IMAGE or not may_wait:
+            self._take_first()
+        while len(self._waiting) > IMAGES_HELD_MAX:
             self._take_first()
         self._changed.set()
 

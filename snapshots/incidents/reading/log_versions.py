@@ -81,6 +81,9 @@ class _Reader:
         self._brokers = BrokerTrack(cluster_id, start.stable, begin)
         self._configs = ConfigTrack(cluster_id, start.stable, begin)
         self._epochs: dict[int, Epoch] = {}
+        if at.end_offset > 0:
+            # What comes may begin with the first record of another.
+            self._epochs[at.epoch] = Epoch(cluster_id, at.epoch, None, *begin, None, None, *begin)
         self._cluster_id = cluster_id
 
     def found(self) -> LogVersions:

@@ -20,9 +20,10 @@ from quorate.broker.replicas.peers import PeerAddresses, PeerUnreachable
 from quorate.broker.replicas.rehearsal import ExchangeTiming, RehearsalReplicas
 from quorate.broker.replicas.stand_in import Pace, StandInLog
 from quorate.broker.replicas.waiting_images import IMAGES_HELD_MAX
+from quorate.metadata_log.records.records import PartitionChangeRecord
 from quorate.snapshots.difference.delta import MetadataDelta
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
-from tests.unit.controller.small_cluster import SmallCluster
+from tests.unit.controller.small_cluster import SmallCluster, uuid
 from tests.waiting import eventually
 
 LAG_MAX_MS = 30_000.0
@@ -107,7 +108,7 @@ class Following:
         machine = BrokerMachine(lambda: self.now_ms, lambda: self.now_ms, self.sleep_ms, lambda: 0.5, lambda: bytes(16))
         timing = ExchangeTiming(lag_max_ms=LAG_MAX_MS, interval_ms=INTERVAL_MS, retry_max_ms=2_000.0)
         addresses = PeerAddresses({1: "127.0.0.1:1"})
-        self.replicas = RehearsalReplicas(StandInLog(0, 0), Pace(), timing, self, addresses, machine)
+        self.replicas = RehearsalReplicas(StandInLog(0, 1_000), Pace(), timing, self, addresses, machine)
         self.replicas.begin(
             Station(
                 rpc=cast("ControllerRpc", None),
@@ -179,10 +180,13 @@ class Told(Following):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
         self.ends: list[int] = []
+        #: ... and where the logs ended that are led here, as they were told.
+        self.own_ends: list[int] = []
         take = FollowerCore.update
 
         def told(core: FollowerCore, image: MetadataImage, *others: Any) -> None:
             self.ends.append(image.provenance.end_offset)
+            self.own_ends.append(others[2])
             take(core, image, *others)
 
         monkeypatch.setattr(FollowerCore, "update", told)
@@ -242,12 +246,47 @@ async def test_of_many_images_that_wait_some_stand_for_others_and_the_last_is_ta
     running = asyncio.create_task(told.replicas.run())
     try:
         await eventually(told.has_spoken(1), "the first message")
-        came = [told.come(MASS_RECORDS) for _ in range(1 + 3 * IMAGES_HELD_MAX)]
+        came = [told.come(MASS_RECORDS) for _ in range(2 + 3 * IMAGES_HELD_MAX)]
         assert told.ends == [10, came[0]]
         told.now_ms += SILENCE_MS_MAX
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
-        assert told.ends == [10, came[0], *came[4::4]]
+        assert told.ends == [10, *came[:2], *came[5::4]]
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_nobody_claims_what_came_to_his_logs_after_the_first_of_those_that_one_stands_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch)
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        for _ in range(2 + 3 * IMAGES_HELD_MAX):
+            told.now_ms += 1.0
+            told.come(MASS_RECORDS)
+        told.now_ms += SILENCE_MS_MAX
+        told.may_go_on.set()
+        await eventually(told.has_spoken(2), "a message")
+        assert told.own_ends == [0, *range(1, 3), *range(3, 50, 4)], "a byte comes in each millisecond"
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_images_that_move_replicas_are_taken_at_once_where_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told(monkeypatch)
+    running = asyncio.create_task(told.replicas.run())
+    try:
+        await eventually(told.has_spoken(1), "the first message")
+        came = []
+        for number in range(2 + 2 * IMAGES_HELD_MAX):
+            replicas = (1, 2) if number % 2 else (1, 0)
+            told.cluster.write(PartitionChangeRecord(0, uuid(3, 0), replicas=replicas, isr=(1,)))
+            came.append(told.come(MASS_RECORDS))
+        assert told.ends == [10, *came[:-IMAGES_HELD_MAX]]
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

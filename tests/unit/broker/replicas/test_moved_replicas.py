@@ -1,0 +1,44 @@
+"""Which changes give partitions other replicas, and which do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from quorate.broker.replicas.moved_replicas import moves_replicas
+from quorate.metadata_log.records.records import PartitionChangeRecord, Record, RemoveTopicRecord, TopicRecord
+from tests.unit.broker.images import cluster_image, fencing, partition, replayed, uuid
+
+CLUSTER = cluster_image([1, 2, 3, 4, 5], [partition(0, number, [1, 2, 3]) for number in range(3)])
+DIRECTORIES = {broker: uuid(500 + broker) for broker in range(1, 6)}
+
+
+def moved(*replicas: int) -> PartitionChangeRecord:
+    directories = tuple(DIRECTORIES[broker] for broker in replicas)
+    return PartitionChangeRecord(1, uuid(0), replicas=replicas, isr=replicas[:1], directories=directories)
+
+
+@pytest.mark.parametrize(
+    ("records", "moves"),
+    [
+        ([moved(1, 2)], True),
+        ([moved(1, 2, 4)], True),
+        ([moved(1, 2, 3, 4, 5)], True),
+        ([moved(1, 3, 2)], True),
+        ([PartitionChangeRecord(1, uuid(0), leader=2, isr=(2,))], False),
+        ([PartitionChangeRecord(1, uuid(0), adding_replicas=(3,))], False),
+        ([fencing(2, fenced=True)], False),
+        ([TopicRecord("u", uuid(1)), partition(1, 0, [1, 2, 3])], False),
+        ([RemoveTopicRecord(uuid(0))], False),
+        ([RemoveTopicRecord(uuid(0)), TopicRecord("u", uuid(1)), partition(1, 1, [3, 4, 5])], False),
+    ],
+)
+def test_only_other_replicas_of_partitions_that_stay_are_moves(records: Sequence[Record], moves: bool) -> None:
+    assert moves_replicas(CLUSTER, replayed(CLUSTER, *records)) is moves
+
+
+def test_table_that_was_read_anew_may_hold_its_partitions_anywhere() -> None:
+    large = replayed(CLUSTER, *(partition(0, number, [1, 2, 3]) for number in range(3, 5_000)))
+    assert not moves_replicas(CLUSTER, CLUSTER)
+    assert moves_replicas(large, CLUSTER)
