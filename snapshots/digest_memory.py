@@ -6,6 +6,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.image.leaving_images import free_in_steps
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from quorate.snapshots.pauses import Pause
+from quorate.snapshots.table.pages import other_pages
 
 
 class DigestMemory:
@@ -19,7 +20,9 @@ class DigestMemory:
 
     def digest(self, image: MetadataImage, pause: Pause) -> ImageDigest:
         """The digest of an image; as ``digest_image``."""
-        replaced = list(self._last.image.partitions.pages)
+        pages = self._last.image.partitions.pages
+        replaced = [pages[number] for number in other_pages(image.partitions.pages, pages)]
+        del pages
         digest = self._last = digest_image(image, self._last, pause)
         free_in_steps(replaced, pause)
         return digest

@@ -15,7 +15,7 @@ from quorate.snapshots.table.pages import Page, other_pages
 #: Let go of at a step: about a millisecond where nobody else has any of them.
 PAGES_AT_ONCE: Final = 256
 #: So many wait at most, beside those of states that are kept: where every state changes everything, more go at once.
-PAGES_WAITING_MAX: Final = 4096
+PAGES_WAITING_MAX: Final = 2560
 
 
 class LeavingImages:

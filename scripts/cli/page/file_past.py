@@ -7,9 +7,11 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from sys import maxsize
 from typing import Final
 
 from quorate.controller.reads.past import PastStretch, StretchSize
+from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -19,6 +21,7 @@ from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.checkpoints.stretches import LogStretch, stretches_of
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.incidents.giving_up import Look, looked_at
 
 #: Whoever drags a slider comes back to where he was.
 _IMAGES_MAX: Final = 4
@@ -39,13 +42,14 @@ class FilePast:
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it. StorageError, ReplayError: they are damaged.
         """
-        async with self._lock:
-            if moment not in self._kept:
-                self._kept[moment] = await asyncio.to_thread(self._load, moment)
-                while len(self._kept) > _IMAGES_MAX:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end(moment)
-            return self._kept[moment]
+        image = self._kept.get(moment)
+        if image is None:
+            image = await run_in_turn(lambda: self._kept.get(moment) or self._load(moment), self._lock)
+        self._kept[moment] = image
+        self._kept.move_to_end(moment)
+        while len(self._kept) > _IMAGES_MAX:
+            self._kept.popitem(last=False)
+        return image
 
     def leader_of(self, epoch: int) -> int | None:
         """The leader of an epoch; None where the files do not tell."""
@@ -60,8 +64,16 @@ class FilePast:
             ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it, or as there.
             StorageError, ReplayError: they are damaged.
         """
-        async with self._lock:
-            found = await asyncio.to_thread(partial(self._stretch, end_offset, size))
+        is_over = False
+
+        def check() -> None:
+            if is_over:
+                raise _NobodyWaitsError
+
+        try:
+            found = await run_in_turn(partial(self._stretch, end_offset, size, check), self._lock)
+        finally:
+            is_over = True
         # Not that of a state: the log may end inside of a transaction.
         held_end = parse_header(found.pieces[-1]).end_offset if found.pieces else found.start.end_offset
         if end_offset is not None and end_offset > held_end:
@@ -75,39 +87,49 @@ class FilePast:
         except ImageNotAvailable as error:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
-    def _stretch(self, end_offset: int | None, size: StretchSize) -> PastStretch:
+    def _stretch(self, end_offset: int | None, size: StretchSize, check: Look) -> PastStretch:
+        below = maxsize if end_offset is None else end_offset
         try:
             stretches = stretches_of(self._path, below=end_offset)
-            found = _last_of(next(stretches), size)
+            found = _last_of(next(stretches), size, below, check)
             while not found.has_earlier and (earlier := next(stretches, None)) is not None:
-                room = StretchSize(*(most - part for most, part in zip(size, _size_of(found.pieces), strict=True)))
-                more = _last_of(earlier, room)
-                needed = _size_of(more.pieces)
+                held = _size_of(found.pieces, below)
+                room = StretchSize(*(most - part for most, part in zip(size, held, strict=True)))
+                more = _last_of(earlier, room, below, check)
+                needed = _size_of(more.pieces, below)
                 if more.has_earlier or needed.bytes_max > room.bytes_max or needed.records_max > room.records_max:
                     found = found._replace(has_earlier=True)
                     break
                 found = PastStretch(more.start, (*more.pieces, *found.pieces), has_earlier=False)
             if len(found.pieces) > 1:
                 begin = found.start.end_offset
-                size.require_room_for_transaction(begin, begin + _size_of(found.pieces).records_max)
+                size.require_room_for_transaction(begin, begin + _size_of(found.pieces, below).records_max)
             return found
         except ImageNotAvailable as error:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
 
-def _last_of(stretch: LogStretch, most: StretchSize) -> PastStretch:
-    """The end of a stretch, one batch at least, and the state that it follows on: never inside of a transaction."""
+class _NobodyWaitsError(Exception):
+    """Whoever asked went away."""
+
+
+def _last_of(stretch: LogStretch, most: StretchSize, below: int, check: Look) -> PastStretch:
+    """The end of a stretch, one batch at least, and the state that it follows on: never inside of a transaction.
+
+    Args:
+        below: what is asked for ends here; the last batch may not, and of it no more is counted.
+    """
     start = state = stretch.start
     kept, of_transaction = deque[Buffer](), list[Buffer]()
     bytes_left, records_left = most
-    for batch in stretch.batches:
+    for batch in looked_at(stretch.batches, check):
         kept.append(batch)
         bytes_left -= len(batch)
-        records_left -= parse_header(batch).record_count
+        records_left -= _records_in(batch, below)
         while min(bytes_left, records_left) < 0 and len(kept) > 1:
             first = kept.popleft()
             bytes_left += len(first)
-            records_left += parse_header(first).record_count
+            records_left += _records_in(first, below)
             state = state.replay_batch(first)
             if state.in_transaction:
                 of_transaction.append(first)
@@ -117,6 +139,12 @@ def _last_of(stretch: LogStretch, most: StretchSize) -> PastStretch:
     return PastStretch(start, (*of_transaction, *kept), has_earlier=start is not stretch.start)
 
 
-def _size_of(batches: Iterable[Buffer]) -> StretchSize:
+def _size_of(batches: Iterable[Buffer], below: int) -> StretchSize:
     held = list(batches)
-    return StretchSize(sum(map(len, held)), sum(parse_header(batch).record_count for batch in held))
+    return StretchSize(sum(map(len, held)), sum(_records_in(batch, below) for batch in held))
+
+
+def _records_in(batch: Buffer, below: int) -> int:
+    """The records of a batch below an offset."""
+    header = parse_header(batch)
+    return min(header.record_count, below - header.base_offset)

@@ -74,7 +74,7 @@ def test_what_waits_is_bounded_where_every_state_changes_everything() -> None:
     freed, history = Freed(), ImageHistory()
     counts = freed.by_each(history.add, (freed.image() for _ in range(40)))
     assert PAGES * 40 - freed.count <= PAGES * IMAGES_KEPT + PAGES_WAITING_MAX
-    assert counts[IMAGES_KEPT : IMAGES_KEPT + 4] == [0, *[PAGES_AT_ONCE] * 3]
+    assert counts[IMAGES_KEPT : IMAGES_KEPT + 2] == [0, PAGES_AT_ONCE]
 
 
 def test_anchors_are_freed_in_steps_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,3 +96,13 @@ def test_state_of_the_digest_before_is_freed_with_pauses() -> None:
     memory.digest(freed.image(), lambda: seen.append(freed.count))
     assert freed.count == PAGES
     assert max(after - before for before, after in pairwise(seen)) == PAGES_AT_ONCE
+
+
+def test_digest_of_what_did_not_change_frees_nothing_and_makes_no_pause_for_it() -> None:
+    freed, memory, pauses = Freed(), DigestMemory(), list[None]()
+    image = freed.image()
+    memory.digest(image, lambda: None)
+    memory.digest(freed.following(image), lambda: pauses.append(None))
+    again = len(pauses)
+    del image
+    assert (freed.count, again < PAGES // PAGES_AT_ONCE) == (0, True)

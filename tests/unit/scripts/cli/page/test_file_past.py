@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
 
 from quorate.controller.reads.past import PastStretch, StretchSize
-from quorate.metadata_log.batches.batch import parse_header
+from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.wire import Buffer
+from quorate.scripts.cli.page import file_past
 from quorate.scripts.cli.page.file_past import FilePast
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.checkpoints.moments import Moment, parse_moment
@@ -71,6 +74,43 @@ def test_log_of_many_records_is_given_from_its_end_too(records_max: int) -> None
     begins = [parse_header(batch).base_offset for batch in stretch(LOG, None, WHOLE).batches()]
     assert begin == next((first for first in begins if end - first <= records_max), begins[-1])
     assert digest_image(found.start.stable) == digest_image(load_image(LOG, Moment(offset=begin)))
+
+
+@pytest.mark.parametrize("below", [30, 31, 35, 39, 40])
+def test_of_a_batch_that_what_is_asked_for_ends_in_no_more_is_counted(tmp_path: Path, below: int) -> None:
+    log = LogWriter(tmp_path / "log")
+    for _ in range(4):
+        log.append([r.NoOpRecord()] * 10)
+    begin, _ = offsets(stretch(log.path, below, WHOLE, records_max=20))
+    assert begin == next(first for first in (10, 20, 30) if below - first <= 20)
+
+
+async def test_who_gives_up_ends_the_reading_and_the_next_one_has_his_turn_when_it_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_reading, goes_on, read = threading.Event(), threading.Event(), list[int]()
+
+    def parsed(batch: Buffer) -> BatchHeader:
+        read.append(len(batch))
+        is_reading.set()
+        assert goes_on.wait(60)
+        return parse_header(batch)
+
+    past = past_of(LOG)
+    monkeypatch.setattr(file_past, "parse_header", parsed)
+    first = asyncio.create_task(past.stretch_before(None, StretchSize(WHOLE, WHOLE)))
+    await asyncio.to_thread(is_reading.wait, 60)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    second = asyncio.create_task(past.stretch_before(None, StretchSize(WHOLE, WHOLE)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert past._lock.locked()
+    goes_on.set()
+    assert offsets(await second) == (0, 18994)
+    of_both = len(read)
+    await past.stretch_before(None, StretchSize(WHOLE, WHOLE))
+    assert of_both == 1 + len(read) - of_both, "the first one has read no more than one batch"
 
 
 def test_parts_meet_where_one_asks_for_what_was_before() -> None:

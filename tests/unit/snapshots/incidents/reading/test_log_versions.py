@@ -10,16 +10,19 @@ import pytest
 
 from quorate.controller.partitions.view import allows_unclean_election
 from quorate.metadata_log.records import records as r
-from quorate.snapshots.checkpoints.loading import batches_from_start
+from quorate.snapshots.checkpoints.loading import batches_from_start, load_image
+from quorate.snapshots.checkpoints.moments import Moment
 from quorate.snapshots.checkpoints.stretches import stretches_of
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.incidents import kinds
+from quorate.snapshots.incidents.failovers import failovers
 from quorate.snapshots.incidents.reading import partition_versions
 from quorate.snapshots.incidents.reading.log_versions import read_versions
 from quorate.snapshots.incidents.reading.partition_versions import TooManyVersions
 from quorate.snapshots.incidents.serial.search import LogVersions, search
 from quorate.snapshots.incidents.serial.versions import PartitionHistory
 from quorate.snapshots.incidents.thresholds import Thresholds
+from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table.page_access import holds_partition
 from tests.default_parts import controller_config
 from tests.guards.patching import patching
@@ -150,6 +153,20 @@ def test_epochs_have_their_leaders_and_first_and_last_records(log: LogWriter) ->
     first, second = read(log).epochs
     assert (first.leader, first.first_offset, first.last_offset) == (None, 0, 1)
     assert (second.leader, second.begin_offset, second.first_offset, second.last_offset) == (9, 2, 3, 4)
+
+
+def test_part_that_begins_with_the_first_record_of_an_epoch_has_the_one_before(log: LogWriter) -> None:
+    log.epoch = 2
+    begin = log.offset
+    log.elect(3)
+    log.append([change(leader=2, isr=(2,))])
+    start = load_image(log.path, Moment(offset=begin))
+    batches = [batch.data for batch in batches_from_start(log.path)[1]][1:]
+    (whole,), (part,) = (
+        failovers(found.epochs) for found in (read(log), read_versions(ReplayState(start), batches, "c"))
+    )
+    assert (part.epoch, part.new_leader, part.elected_offset, part.writes_offset) == (2, 3, begin, begin + 1)
+    assert part == whole
 
 
 def test_history_that_begins_with_a_checkpoint_begins_with_what_is_in_it() -> None:
