@@ -10,7 +10,7 @@ from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import NO_PARTITION, Page, other_pages
 
 #: By these alone a page says which replicas there are; pages share those columns that did not change.
-_COLUMNS: Final = ("topic_ids", "partition_ids", "slots")
+_COLUMNS: Final = ("topic_ids", "partition_ids", "slots", "replica_counts")
 
 
 def moves_replicas(before: MetadataImage, after: MetadataImage) -> bool:
@@ -31,7 +31,9 @@ def _moves_in(old: Page, new: Page, after: MetadataImage) -> bool:
         return True
     was_held = old.partition_ids != NO_PARTITION
     is_there = was_held & (old.partition_ids == new.partition_ids) & (old.topic_ids == new.topic_ids).all(axis=1)
-    if ((old.slots != new.slots).any(axis=0) & is_there).any():
+    # Brokers may stay in slots behind the replicas.
+    is_other = (old.slots != new.slots).any(axis=0) | (old.replica_counts != new.replica_counts)
+    if (is_other & is_there).any():
         return True
     gone = np.unique(old.topic_ids[was_held & ~is_there], axis=0)
     # A topic that grows may lie in other rows then.

@@ -68,7 +68,7 @@ class FilePast:
 
         def check() -> None:
             if is_over:
-                raise _NobodyWaitsError
+                raise _NobodyReadsError
 
         try:
             found = await run_in_turn(partial(self._stretch, end_offset, size, check), self._lock)
@@ -109,7 +109,7 @@ class FilePast:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
 
 
-class _NobodyWaitsError(Exception):
+class _NobodyReadsError(Exception):
     """Whoever asked went away."""
 
 

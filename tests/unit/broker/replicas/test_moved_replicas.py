@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -36,6 +38,14 @@ def moved(*replicas: int) -> PartitionChangeRecord:
 )
 def test_only_other_replicas_of_partitions_that_stay_are_moves(records: Sequence[Record], moves: bool) -> None:
     assert moves_replicas(CLUSTER, replayed(CLUSTER, *records)) is moves
+
+
+def test_replica_that_goes_and_comes_in_its_slot_moves_each_time() -> None:
+    """It keeps the slot where the records do not say that it is added no more."""
+    images = [replayed(CLUSTER, moved(1, 3))]
+    for change in (replace(moved(1, 3, 2), adding_replicas=(2,)), moved(1, 3), moved(1, 3, 2)):
+        images.append(replayed(images[-1], change))
+    assert [moves_replicas(before, after) for before, after in pairwise(images)] == [True] * 3
 
 
 def test_table_that_was_read_anew_may_hold_its_partitions_anywhere() -> None:
