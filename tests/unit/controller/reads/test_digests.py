@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quorate.controller.background.checkpoint_pace import Unpaced
+from quorate.controller.reads import digests as reads_digests
 from quorate.controller.reads.digests import StateDigests
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import TopicRecord, VersionedRecord
@@ -83,3 +84,17 @@ async def test_digest_after_another_log_was_taken_forgets_the_first() -> None:
     digests.note(states[1])
     assert await digests.at(None, 0) == (1, digest_image(states[1]).text)
     assert await refused(digests, 2) is ErrorCode.REQUEST_TIMED_OUT
+
+
+async def test_nothing_of_the_first_log_is_left_where_another_one_has_gone_beyond_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reads_digests, "ANCHOR_SECONDS", 0.0)
+    digests = noted(images(4))
+    first = replay(EMPTY_IMAGE, [VersionedRecord(TopicRecord("other", bytes(15) + b"x"), 0)], Provenance(0, 2, 0))
+    second = replay(first, [VersionedRecord(TopicRecord("and", bytes(15) + b"y"), 0)], Provenance(4, 2, 0))
+    digests.note(first)
+    digests.note(second)
+    assert digests.kept_offsets() == [1, 5]
+    assert await digests.at(1, 0) == (1, digest_image(first).text)
+    assert await refused(digests, 3) is ErrorCode.OFFSET_OUT_OF_RANGE
