@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -153,12 +154,22 @@ class Following:
         self.replicas.on_metadata_update(MetadataDelta(EMPTY_IMAGE, image), image, manifest)
 
 
-async def test_replicas_say_nothing_while_a_mass_change_arrives() -> None:
-    following = Following()
-    following.show(10)
+@asynccontextmanager
+async def speaking(following: Following) -> AsyncIterator[asyncio.Task[None]]:
+    """It runs while the block lasts, and has said something."""
     running = asyncio.create_task(following.replicas.run())
     try:
         await eventually(following.has_spoken(1), "the first message")
+        yield running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_replicas_say_nothing_while_a_mass_change_arrives() -> None:
+    following = Following()
+    following.show(10)
+    async with speaking(following):
         following.show(MASS_RECORDS)
         await eventually(following.is_silent, "a silence")
         following.now_ms += 100.0  # it would have tried again
@@ -169,9 +180,6 @@ async def test_replicas_say_nothing_while_a_mass_change_arrives() -> None:
         following.may_go_on.set()
         await eventually(following.has_spoken(2), "another message")
         assert sum(following.silences) == EXPECTED_MS - 100.0
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 class Told(Following):
@@ -211,9 +219,7 @@ async def test_images_of_a_mass_change_are_taken_when_it_is_over_in_their_order_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Told(monkeypatch)
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told):
         came = [told.come(records) for records in (MASS_RECORDS, MASS_RECORDS, 1)]
         await eventually(told.is_silent, "a silence")
         assert told.ends == [10, came[0]], "in silence followers are told of nothing but the first"
@@ -228,9 +234,6 @@ async def test_images_of_a_mass_change_are_taken_when_it_is_over_in_their_order_
         assert told.ends == [10, *came]
         assert set(turns) >= {2, 3, 4}, "one a turn"
         await eventually(told.has_spoken(2), "a message of what they were told")
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 def test_first_image_is_taken_at_once_however_much_it_holds() -> None:
@@ -243,27 +246,20 @@ async def test_of_many_images_that_wait_some_stand_for_others_and_the_last_is_ta
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Told(monkeypatch)
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told):
         came = [told.come(MASS_RECORDS) for _ in range(2 + 3 * IMAGES_HELD_MAX)]
         assert told.ends == [10, came[0]]
         told.now_ms += SILENCE_MS_MAX
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
         assert told.ends == [10, *came[:2], *came[5::4]]
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_nobody_claims_what_came_to_his_logs_after_the_first_of_those_that_one_stands_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Told(monkeypatch)
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told):
         for _ in range(2 + 3 * IMAGES_HELD_MAX):
             told.now_ms += 1.0
             told.come(MASS_RECORDS)
@@ -271,25 +267,17 @@ async def test_nobody_claims_what_came_to_his_logs_after_the_first_of_those_that
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
         assert told.own_ends == [0, *range(1, 3), *range(3, 50, 4)], "a byte comes in each millisecond"
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_images_that_move_replicas_are_taken_at_once_where_too_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told(monkeypatch)
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told):
         came = []
         for number in range(2 + 2 * IMAGES_HELD_MAX):
             replicas = (1, 2) if number % 2 else (1, 0)
             told.cluster.write(PartitionChangeRecord(0, uuid(3, 0), replicas=replicas, isr=(1,)))
             came.append(told.come(MASS_RECORDS))
         assert told.ends == [10, *came[:-IMAGES_HELD_MAX]]
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,17 +288,12 @@ async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: py
         take(image, own_end)
         told.come(MASS_RECORDS)
 
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told):
         told.come(MASS_RECORDS)
         monkeypatch.setattr(told.replicas, "_take", take_and_more_comes)
         told.now_ms += SILENCE_MS_MAX
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,9 +307,7 @@ async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.Monke
             noted.append(str(error))
 
     monkeypatch.setattr(told.replicas, "station", replace(told.replicas._begun, call=isolated))
-    running = asyncio.create_task(told.replicas.run())
-    try:
-        await eventually(told.has_spoken(1), "the first message")
+    async with speaking(told) as running:
         taken, *came = [told.come(MASS_RECORDS) for _ in range(4)]
         take, failed = told.replicas._take, list[int]()
 
@@ -342,6 +323,3 @@ async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.Monke
         await eventually(told.has_spoken(2), "a message")
         assert (failed, told.ends, noted) == (came[:1], [10, taken, *came[1:]], ["a bug"])
         assert not running.done()
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
