@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.image.leaving_images import free_in_steps
+from quorate.snapshots.image.leaving_images import free_in_steps, own_pages
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from quorate.snapshots.pauses import Pause
-from quorate.snapshots.table.pages import other_pages
 
 
 class DigestMemory:
@@ -20,9 +19,7 @@ class DigestMemory:
 
     def digest(self, image: MetadataImage, pause: Pause) -> ImageDigest:
         """The digest of an image; as ``digest_image``."""
-        pages = self._last.image.partitions.pages
-        replaced = [pages[number] for number in other_pages(image.partitions.pages, pages)]
-        del pages
+        replaced = own_pages(self._last.image, image)
         digest = self._last = digest_image(image, self._last, pause)
         free_in_steps(replaced, pause)
         return digest

@@ -52,12 +52,11 @@ class WaitingImages:
     def add(self, image: MetadataImage, own_end: int) -> None:
         """Let one wait behind the others. ``own_end``: where the logs that are led here end now."""
         self.count += 1
-        newest = self._newest(image, own_end)
-        last = [self._held.pop()] if self._held else []
-        self._held += self._joined([*last, newest])
-        if len(self._held) > IMAGES_HELD_MAX:
+        held = self._joined([*self._held, self._newest(image, own_end)])
+        if len(held) > IMAGES_HELD_MAX:
             self._each *= 2
-            self._held = deque(self._joined(self._held))
+            held = self._joined(held)
+        self._held = deque(held)
 
     def take_first(self) -> WaitingImage:
         """There is one."""

@@ -26,14 +26,18 @@ class LeavingImages:
 
     def add(self, image: MetadataImage, following: MetadataImage) -> None:
         """Let go of an image, which the caller must not keep. Its pages that the following one has not wait."""
-        pages, kept = image.partitions.pages, following.partitions.pages
-        if pages is not kept:
-            self._pages += [pages[number] for number in other_pages(kept, pages)]
-            del self._pages[:-PAGES_WAITING_MAX]
+        self._pages += own_pages(image, following)
+        del self._pages[:-PAGES_WAITING_MAX]
 
     def step(self) -> None:
         """Let go of the next few pages. To be called whenever a state comes."""
         del self._pages[-PAGES_AT_ONCE:]
+
+
+def own_pages(image: MetadataImage, following: MetadataImage) -> list[Page]:
+    """The pages of an image that another has not: what is freed with it."""
+    pages, kept = image.partitions.pages, following.partitions.pages
+    return [] if pages is kept else [pages[number] for number in other_pages(kept, pages)]
 
 
 def free_in_steps(pages: list[Page], pause: Pause) -> None:

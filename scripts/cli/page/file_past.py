@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 from functools import partial
+from math import inf
 from pathlib import Path
 from sys import maxsize
 from typing import Final
 
+from quorate.controller.reads.answer_turns import AnswerTurns
 from quorate.controller.reads.past import PastStretch, StretchSize
-from quorate.controller.reads.read_turns import run_in_turn
 from quorate.metadata_log.batches.batch import parse_header
 from quorate.metadata_log.directory.epoch_leader import leader_in_files
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -34,7 +34,7 @@ class FilePast:
         self._path = path
         self._kept: OrderedDict[Moment, MetadataImage] = OrderedDict()
         self._leaders: dict[int, int | None] = {}
-        self._lock = asyncio.Lock()
+        self._turns = AnswerTurns()
 
     async def at(self, moment: Moment) -> MetadataImage:
         """The state at a moment.
@@ -44,7 +44,7 @@ class FilePast:
         """
         image = self._kept.get(moment)
         if image is None:
-            image = await run_in_turn(lambda: self._kept.get(moment) or self._load(moment), self._lock)
+            image = await self._turns.run(inf, lambda _: self._kept.get(moment) or self._load(moment))
         self._kept[moment] = image
         self._kept.move_to_end(moment)
         while len(self._kept) > _IMAGES_MAX:
@@ -64,16 +64,7 @@ class FilePast:
             ApiError: OFFSET_OUT_OF_RANGE, the files do not reach to it, or as there.
             StorageError, ReplayError: they are damaged.
         """
-        is_over = False
-
-        def check() -> None:
-            if is_over:
-                raise _NobodyReadsError
-
-        try:
-            found = await run_in_turn(partial(self._stretch, end_offset, size, check), self._lock)
-        finally:
-            is_over = True
+        found = await self._turns.run(inf, partial(self._stretch, end_offset, size))
         # Not that of a state: the log may end inside of a transaction.
         held_end = parse_header(found.pieces[-1]).end_offset if found.pieces else found.start.end_offset
         if end_offset is not None and end_offset > held_end:
@@ -107,10 +98,6 @@ class FilePast:
             return found
         except ImageNotAvailable as error:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, str(error)) from error
-
-
-class _NobodyReadsError(Exception):
-    """Whoever asked went away."""
 
 
 def _last_of(stretch: LogStretch, most: StretchSize, below: int, check: Look) -> PastStretch:

@@ -105,7 +105,7 @@ async def test_who_gives_up_ends_the_reading_and_the_next_one_has_his_turn_when_
     second = asyncio.create_task(past.stretch_before(None, StretchSize(WHOLE, WHOLE)))
     for _ in range(20):
         await asyncio.sleep(0)
-    assert past._lock.locked()
+    assert past._turns._lock.locked()
     goes_on.set()
     assert offsets(await second) == (0, 18994)
     of_both = len(read)
