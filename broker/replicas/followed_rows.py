@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quorate.broker.directories.places import Flags, Ints, slot_pairs, with_replaced
 from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
-from quorate.snapshots.table.pages import Page
+from quorate.snapshots.table.pages import EPOCH_TYPE, Page
 
 #: Of a broker that cannot be followed.
 NO_LINK: Final = -1
@@ -154,7 +154,7 @@ def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:
     return FollowedRows(
         page.topic_ids[rows],
         page.partition_ids[rows],
-        page.leader_epochs[rows],
+        page.leader_epochs[rows].astype(EPOCH_TYPE),
         page.slots[slot, rows],
         said,
         is_level,

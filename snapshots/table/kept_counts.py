@@ -27,7 +27,7 @@ from quorate.snapshots.table.pages import (
     Page,
     Rows,
     Span,
-    blank_column,
+    gathered_type,
     spans,
 )
 
@@ -217,7 +217,7 @@ def _scattered(pages: Sequence[Page], rows: Rows) -> dict[str, AnyColumn]:
     width = max(page.width for page, _ in places)
     read = [_read(page, local, width) for page, local in places]
     return {
-        name: np.array(values, blank_column(name, width).dtype).T
+        name: np.array(values, gathered_type(name, width)).T
         for name, values in zip((*_LISTS, *_NUMBERS), zip(*read, strict=True), strict=True)
     }
 

@@ -13,6 +13,8 @@ from quorate.metadata_log.ids import NO_LEADER
 from quorate.snapshots.table.directories import DirectoryDictionary
 from quorate.snapshots.table.pages import (
     COLUMNS,
+    EPOCH_COLUMNS,
+    EPOCH_TYPE,
     LIST_COLUMNS,
     NO_BROKER,
     NO_PARTITION,
@@ -24,6 +26,7 @@ from quorate.snapshots.table.pages import (
     Span,
     ascending_rows,
     blank_column,
+    gathered_type,
     spans,
 )
 from quorate.snapshots.table.partition import Partition
@@ -76,25 +79,28 @@ def gather_spans(pages: Sequence[Page], touched: list[Span], count: int, names: 
     """As ``gather``, of rows that have been cut into pages already."""
     if len(touched) == 1:
         number, local, _ = touched[0]
-        return {name: _taken(getattr(pages[number], name), local, int(name in LIST_COLUMNS)) for name in names}
+        return {name: _taken(getattr(pages[number], name), local, name) for name in names}
     width = max((pages[number].width for number, _, _ in touched), default=1)
     return {name: _gather_column(pages, touched, count, name, width) for name in names}
 
 
-def _taken(values: AnyColumn, local: slice | NDArray[np.int64], axis: int) -> AnyColumn:
+def _taken(values: AnyColumn, local: slice | NDArray[np.int64], name: str) -> AnyColumn:
     """A copy of some rows of one page."""
+    if name in EPOCH_COLUMNS:
+        return values[local].astype(EPOCH_TYPE)
+    axis = int(name in LIST_COLUMNS)
     if isinstance(local, slice):
         return (values[:, local] if axis else values[local]).copy()
     return values.take(local, axis=axis)
 
 
 def _gather_column(pages: Sequence[Page], touched: list[Span], count: int, name: str, width: int) -> AnyColumn:
-    blank = blank_column(name, width)
+    blank, kind = blank_column(name, width), gathered_type(name, width)
     sources = [getattr(pages[number], name) for number, _, _ in touched]
     if name not in LIST_COLUMNS:
         if len(sources) > 1 and all(source is blank for source in sources):
-            return np.full((count, *blank.shape[1:]), blank[0], blank.dtype)
-        column = np.empty((count, *blank.shape[1:]), blank.dtype)
+            return np.full((count, *blank.shape[1:]), blank[0], kind)
+        column = np.empty((count, *blank.shape[1:]), kind)
         for values, (_, local, at) in zip(sources, touched, strict=True):
             if isinstance(local, slice):
                 column[at] = values[local]
@@ -105,7 +111,7 @@ def _gather_column(pages: Sequence[Page], touched: list[Span], count: int, name:
             else:
                 column[at] = values.take(local, axis=0)
         return column
-    lists = np.empty((width, count), blank.dtype)
+    lists = np.empty((width, count), kind)
     for values, (_, local, at) in zip(sources, touched, strict=True):
         is_slice = isinstance(local, slice)
         lists[: len(values), at] = values[:, local] if is_slice else values.take(local, axis=1, mode="clip")

@@ -11,6 +11,8 @@ from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.table import page_access
 from quorate.snapshots.table.pages import (
     COLUMNS,
+    EPOCH_COLUMNS,
+    EPOCH_TYPE,
     LIST_COLUMNS,
     MASK_COLUMNS,
     NO_BROKER,
@@ -22,6 +24,7 @@ from quorate.snapshots.table.pages import (
     Rows,
     Span,
     blank_column,
+    epoch_type,
     spans,
 )
 
@@ -76,6 +79,14 @@ class PageEditor:
         column: AnyColumn = getattr(page, name)
         return column
 
+    def _epochs(self, number: int, name: str, lowest: int, highest: int) -> AnyColumn:
+        """``column``, for epochs from the one to the other."""
+        column, kind = self.column(number, name), epoch_type(lowest, highest)
+        if kind.itemsize > column.dtype.itemsize:
+            column = column.astype(kind)
+            setattr(self.pages[number], name, column)
+        return column
+
     def _own(self, number: int) -> set[str]:
         owned = self._owned.get(number)
         if owned is None:
@@ -124,6 +135,8 @@ class PageEditor:
                 if len(value) < width:
                     column[len(value) :, local] = LIST_COLUMNS[name][1]
             else:
+                if name in EPOCH_COLUMNS:
+                    column = self._epochs(number, name, value, value)
                 try:
                     column[local] = value
                 except OverflowError as error:
@@ -144,6 +157,7 @@ class PageEditor:
         """Set columns of strictly ascending rows; lists are ``[width, n]``, what is beyond their width is emptied."""
         self.touch(rows)
         is_blank = {name: self._holds_nothing(name, values) for name, values in columns.items()}
+        epochs = {name: _extremes(columns[name]) for name in EPOCH_COLUMNS if name in columns}
         for number, local, at in self._spans(rows):
             if "slots" in columns and len(columns["slots"]) > self.pages[number].width:
                 self.widen(number, _slots_used(columns["slots"][:, at]))
@@ -151,7 +165,7 @@ class PageEditor:
             for name, values in columns.items():
                 if is_blank[name] and getattr(page, name) is blank_column(name, page.width):
                     continue
-                target = self.column(number, name)
+                target = self._epochs(number, name, *epochs[name]) if name in epochs else self.column(number, name)
                 if name in LIST_COLUMNS:
                     # Place by place: both indexes at once take five times as long.
                     shared = min(len(values), len(target))
@@ -169,10 +183,10 @@ class PageEditor:
         return bool((values == blank_column(name, 1)[0]).all())
 
     def add(self, rows: Rows, name: str, increments: AnyColumn) -> None:
-        """Add to a number column of strictly ascending rows.
+        """Add to an epoch column of strictly ascending rows; ``increments``: int32[n], none is negative.
 
         Raises:
-            ReplayError: a sum is beyond 32 bits, as an epoch that a log says to be the highest.
+            ReplayError: a sum is beyond 32 bits, as of an epoch that a log says to be the highest.
         """
         if not increments.any():
             return
@@ -181,7 +195,9 @@ class PageEditor:
             column = self.column(number, name)
             before = column[local]
             after = before + increments[at]
-            if (after < before).any():  # numpy wraps in silence
+            if column.dtype != EPOCH_TYPE:
+                column = self._epochs(number, name, 0, int(after.max()))
+            elif (after < before).any():  # numpy wraps in silence
                 raise _beyond(name)
             column[local] = after
 
@@ -203,6 +219,11 @@ class PageEditor:
 
 def _beyond(name: str) -> ReplayError:
     return ReplayError(f"{name.removesuffix('s').replace('_', ' ')}: a number beyond 32 bits")
+
+
+def _extremes(numbers: AnyColumn) -> tuple[int, int]:
+    """The least and the greatest, or 0 where there are none."""
+    return (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
 
 
 def _slots_used(slots: AnyColumn) -> int:

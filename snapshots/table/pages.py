@@ -48,13 +48,17 @@ LIST_COLUMNS: Final[dict[str, tuple[np.dtype[Any], int]]] = {
 }
 #: Sets of slots, ``[PAGE_ROWS]``; the type is the smallest unsigned integer with a bit for every slot.
 MASK_COLUMNS: Final = ("isr", "elr", "last_known_elr", "adding", "removing")
-#: Numbers, ``[PAGE_ROWS]``: their type and their value in an empty row.
+#: Epochs, ``[PAGE_ROWS]``; the type is the smallest that holds a page's greatest, as nearly all stay low: a mass change
+#: makes two columns of them anew in every page. Gathered rows always have ``EPOCH_TYPE``.
+EPOCH_COLUMNS: Final = ("leader_epochs", "partition_epochs")
+EPOCH_TYPE: Final = np.dtype(np.int32)
+#: Numbers, ``[PAGE_ROWS]``: their type, of epochs the smallest, and their value in an empty row.
 NUMBER_COLUMNS: Final[dict[str, tuple[np.dtype[Any], int]]] = {
     "partition_ids": (np.dtype(np.int32), NO_PARTITION),
     "replica_counts": (np.dtype(np.uint8), 0),
     "leader_slots": (np.dtype(np.int8), NO_LEADER_SLOT),
-    "leader_epochs": (np.dtype(np.int32), 0),
-    "partition_epochs": (np.dtype(np.int32), 0),
+    "leader_epochs": (np.dtype(np.uint8), 0),
+    "partition_epochs": (np.dtype(np.uint8), 0),
     "recovery_states": (np.dtype(np.int8), 0),
 }
 COLUMNS: Final = ("topic_ids", *LIST_COLUMNS, *MASK_COLUMNS, *NUMBER_COLUMNS)
@@ -82,8 +86,8 @@ class Page:
     #: The first slots, as many as this, are the replicas.
     replica_counts: NDArray[np.uint8]
     leader_slots: NDArray[np.int8]
-    leader_epochs: NDArray[np.int32]
-    partition_epochs: NDArray[np.int32]
+    leader_epochs: AnyColumn
+    partition_epochs: AnyColumn
     #: 0 = recovered, 1 = recovering.
     recovery_states: NDArray[np.int8]
 
@@ -147,10 +151,20 @@ _MASK_TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
     np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32, np.uint64)
 )
 
+_UINT8, _UINT16 = np.dtype(np.uint8), np.dtype(np.uint16)
+_UINT8_MAX, _UINT16_MAX = (1 << 8) - 1, (1 << 16) - 1
+
 
 def mask_type(width: int) -> np.dtype[Any]:
     """The type of a set over ``width`` slots."""
     return _MASK_TYPES[(width > 8) + (width > 16) + (width > 32)]
+
+
+def epoch_type(lowest: int, highest: int) -> np.dtype[Any]:
+    """The smallest type of an epoch column that holds all from the one to the other."""
+    if lowest < 0 or highest > _UINT16_MAX:
+        return EPOCH_TYPE
+    return _UINT16 if highest > _UINT8_MAX else _UINT8
 
 
 @cache
@@ -172,6 +186,11 @@ def _blank_list(kind: np.dtype[Any], fill: int, width: int) -> AnyColumn:
 @cache
 def _blank_numbers(kind: np.dtype[Any], fill: int) -> AnyColumn:
     return _read_only(np.full(PAGE_ROWS, fill, kind))
+
+
+def gathered_type(name: str, width: int) -> np.dtype[Any]:
+    """The type of a column of rows out of pages that are so wide at most."""
+    return EPOCH_TYPE if name in EPOCH_COLUMNS else blank_column(name, width).dtype
 
 
 def _read_only(column: AnyColumn) -> AnyColumn:
