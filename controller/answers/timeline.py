@@ -17,7 +17,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE
 from quorate.snapshots.incidents.reading.log_versions import read_versions
 from quorate.snapshots.incidents.serial.search import search
 from quorate.snapshots.incidents.telling.lanes import LaneSpan, lane_spans
-from quorate.snapshots.incidents.telling.timeline import TimelineEvent, timeline
+from quorate.snapshots.incidents.telling.timeline import TimelineEvent, timeline, whole_from
 from quorate.snapshots.incidents.thresholds import Thresholds
 
 #: Of the log that one answer is made of: less than a second of a core where every record is about a partition.
@@ -56,11 +56,12 @@ def told_timeline(
     found = search(versions, thresholds, check=check)
     begin, end = stretch.start.end_offset, walk.end_offset(stretch)
     events = timeline(found, thresholds, begin, check)
-    is_cut = len(events) > limit and events[-limit].offset > events[0].offset
     first, shown = begin, events
+    # The rest is asked for by offset: all of one offset is told, what begins from it on, and elections as a whole.
+    cut_at = whole_from(found, events[-limit].offset) if len(events) > limit else begin
+    is_cut = bool(events) and cut_at > events[0].offset
     if is_cut:
-        # The rest is asked for by offset: all of one offset is told, and what begins from it on.
-        first = events[-limit].offset
+        first = cut_at
         shown = timeline(found, thresholds, first, check)
     begin_ms = _ms(shown[0]) if is_cut else walk.begin_ms
     spans = lane_spans(versions, found, thresholds, check)

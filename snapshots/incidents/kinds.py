@@ -9,6 +9,8 @@ CREATED: Final = "created"
 BASE: Final = "base"
 UNCLEAN: Final = "unclean_election"
 LAST_KNOWN: Final = "last_known_leader_election"
+#: A leader that was neither in the ISR nor eligible: whatever brokers did before, the election is what loses data.
+RISKY: Final = (UNCLEAN, LAST_KNOWN)
 REASSIGNMENT: Final = "reassignment"
 PREFERRED: Final = "preferred_election"
 ELECTED: Final = "election"

@@ -17,6 +17,7 @@ from quorate.snapshots.incidents.causes import CAUSES, NONE, BrokerTimeline
 #: All causes that a change or the end of a run can have; in the arrays they are places in it.
 NAMES: Final = (*CAUSES, *kinds.OWN_CAUSES, *kinds.ENDS)
 CODES: Final = {name: code for code, name in enumerate(NAMES)}
+RISKY_CODES: Final = [CODES[name] for name in kinds.RISKY]
 
 
 def cause_names(codes: Longs) -> pa.Array:
@@ -58,7 +59,7 @@ class Changes:
         deposed = seen.is_moved & (seen.led >= 0)
         subject = np.where(deposed, seen.led, lost)
         own = _own_causes(seen, lost, gained, dropped)
-        cause, cause_offset = _broker_causes(seen, subject, timeline, within_us)
+        cause, cause_offset = _broker_causes(seen, own, subject, timeline, within_us)
         return cls(
             versions=versions,
             shrank=lost != NOBODY,
@@ -98,14 +99,17 @@ class _VersionPairs:
         return left, joined
 
 
-def _broker_causes(seen: _VersionPairs, subject: Ints, timeline: BrokerTimeline, within_us: int) -> tuple[Longs, Longs]:
+def _broker_causes(
+    seen: _VersionPairs, own: Longs, subject: Ints, timeline: BrokerTimeline, within_us: int
+) -> tuple[Longs, Longs]:
     """Of the changes in which a broker left the ISR against its will the event of it that lies behind.
 
-    The last member of an ISR stays in it as it goes down, where there is no ELR: then nobody leads.
+    The last member of an ISR stays in it as it goes down, where there is no ELR: then nobody leads. An election that
+    may lose data takes it out: that is no event of the broker's. ``own``: what each change is by itself.
     """
     versions = seen.versions
     cause, offset = (np.full(len(seen.rows), NONE, np.int64) for _ in range(2))
-    lost = np.flatnonzero((subject != NOBODY) & seen.keeps_replicas)
+    lost = np.flatnonzero((subject != NOBODY) & seen.keeps_replicas & ~np.isin(own, RISKY_CODES))
     lost = lost[~versions.isr.take(lost).contains(subject[lost]) | (versions.leader[lost] < 0)]
     if len(lost):
         clusters = pa.array(versions.cluster.names).take(pa.array(versions.cluster.codes[lost])).to_pylist()

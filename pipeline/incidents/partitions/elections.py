@@ -8,17 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Longs
-from quorate.pipeline.incidents.partitions.changes import CODES, NAMES, Changes
+from quorate.pipeline.incidents.partitions.changes import NAMES, RISKY_CODES, Changes
 from quorate.pipeline.incidents.partitions.versions import PartitionVersions
 from quorate.pipeline.incidents.tables import RISKY_ELECTIONS, table_of, times
-from quorate.snapshots.incidents import kinds
 from quorate.snapshots.incidents.findings import Row
 
 
 def risky_elections(changes: Changes) -> pa.Table:
     """Elections of a leader that was neither in the ISR nor eligible: a table of ``RISKY_ELECTIONS``."""
     versions = changes.versions
-    elections = np.flatnonzero(np.isin(changes.cause, [CODES[kinds.UNCLEAN], CODES[kinds.LAST_KNOWN]]))
+    elections = np.flatnonzero(np.isin(changes.cause, RISKY_CODES))
     starts = np.append(np.flatnonzero(versions.is_start), len(versions))
     # Within one transaction an election is told once.
     found: dict[tuple[Any, ...], Row] = {}

@@ -73,6 +73,7 @@ def _change(before: PartitionVersion, now: PartitionVersion) -> PartitionChange:
     subject = before.leader if is_moved and before.leader >= 0 else lost
     # The last member of an ISR stays in it as it goes down, where there is no ELR: then nobody leads.
     went = subject is not None and (subject not in now.isr or now.leader < 0)
+    cause = _own_cause(before, now, lost, gained, dropped)
     return PartitionChange(
         version=now,
         shrank=lost is not None,
@@ -81,8 +82,8 @@ def _change(before: PartitionVersion, now: PartitionVersion) -> PartitionChange:
         dropped=dropped,
         is_moved=is_moved,
         subject=subject,
-        cause=_own_cause(before, now, lost, gained, dropped),
-        may_be_broker=went and now.replicas == before.replicas,
+        cause=cause,
+        may_be_broker=went and now.replicas == before.replicas and cause not in kinds.RISKY,
     )
 
 

@@ -10,8 +10,6 @@ from quorate.snapshots.incidents.findings import Row, at
 from quorate.snapshots.incidents.serial.changes import PartitionChange
 from quorate.snapshots.incidents.serial.versions import PartitionHistory, PartitionVersion
 
-_RISKY = (kinds.UNCLEAN, kinds.LAST_KNOWN)
-
 
 def risky_elections(partition: PartitionHistory, changes: Sequence[PartitionChange], cluster_id: str) -> Iterator[Row]:
     """Elections of a leader that was neither in the ISR nor eligible; within one transaction each is told once."""
@@ -19,7 +17,7 @@ def risky_elections(partition: PartitionHistory, changes: Sequence[PartitionChan
     for change in changes:
         version = change.version
         key = (version.offset, change.cause, version.leader)
-        if change.cause in _RISKY and key not in told and partition.versions[0].offset < version.offset:
+        if change.cause in kinds.RISKY and key not in told and partition.versions[0].offset < version.offset:
             told.add(key)
             yield {
                 "cluster_id": cluster_id,

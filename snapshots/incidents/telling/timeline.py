@@ -81,6 +81,12 @@ def timeline(
     return sorted(within, key=lambda event: (event.offset, event.time, event.kind))
 
 
+def whole_from(found: SerialFindings, offset: int) -> int:
+    """The offset, or an earlier one: of elections that are told together none begin before it and go on behind it."""
+    begins = [row["from_offset"] for row in found.findings.elections if row["from_offset"] < offset <= row["to_offset"]]
+    return whole_from(found, min(begins)) if begins else offset
+
+
 def _of_brokers(findings: IncidentFindings) -> Iterator[TimelineEvent]:
     effects: defaultdict[tuple[int, str, int], list[Row]] = defaultdict(list)
     for row in findings.effects:

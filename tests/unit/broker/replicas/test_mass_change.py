@@ -282,18 +282,21 @@ async def test_images_that_move_replicas_are_taken_at_once_where_too_many_wait(m
 
 async def test_images_that_keep_coming_keep_nobody_from_speaking(monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told(monkeypatch)
-    take = told.replicas._take
+    take, taken = told.replicas._take, list[int]()
 
     def take_and_more_comes(image: MetadataImage, own_end: int) -> None:
         take(image, own_end)
+        taken.append(image.provenance.end_offset)
         told.come(MASS_RECORDS)
 
     async with speaking(told):
-        told.come(MASS_RECORDS)
+        for _ in range(3):
+            told.come(MASS_RECORDS)
         monkeypatch.setattr(told.replicas, "_take", take_and_more_comes)
         told.now_ms += SILENCE_MS_MAX
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
+        assert len(taken) >= 2
 
 
 async def test_image_that_cannot_be_taken_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

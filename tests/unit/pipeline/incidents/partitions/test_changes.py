@@ -66,6 +66,9 @@ def test_a_broker_that_was_fenced_is_the_cause_of_what_it_lost() -> None:
     assert causes_of(partition((10, {}), (20, {"leader": 2, "isr": [2, 3]})), of=of) == [(FENCED, 1, 25)]
     # Its last member stays in the ISR where there is no ELR.
     assert causes_of(partition((10, {"isr": [1]}), (20, {"leader": -1})), of=of) == [(FENCED, 1, 25)]
+    # An election that may lose data takes it out then, which is no event of the broker's.
+    unclean = partition((10, {"isr": [1]}), (20, {"leader": -1}), (26, {"leader": 2, "isr": [2]}))
+    assert causes_of(unclean, of=of) == [(FENCED, 1, 25), (kinds.UNCLEAN, 1, NONE)]
     # Not of a change that left it in the ISR, nor of one that moved replicas, nor of another broker's loss.
     assert causes_of(partition((10, {}), (20, {"leader": 2})), of=of) == [(kinds.ELECTED, 1, NONE)]
     moved = {"leader": 2, "isr": [2, 3], "replicas": [2, 3]}
