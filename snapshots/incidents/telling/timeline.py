@@ -83,8 +83,10 @@ def timeline(
 
 def whole_from(found: SerialFindings, offset: int) -> int:
     """The offset, or an earlier one: of elections that are told together none begin before it and go on behind it."""
-    begins = [row["from_offset"] for row in found.findings.elections if row["from_offset"] < offset <= row["to_offset"]]
-    return whole_from(found, min(begins)) if begins else offset
+    for row in reversed(found.findings.elections):  # which are in the order of their begins
+        if row["from_offset"] < offset <= row["to_offset"]:
+            offset = row["from_offset"]
+    return offset
 
 
 def _of_brokers(findings: IncidentFindings) -> Iterator[TimelineEvent]:

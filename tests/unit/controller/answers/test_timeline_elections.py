@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 import pytest
 
@@ -12,6 +13,8 @@ from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineR
 from quorate.controller.reads.past import PastStretch
 from quorate.metadata_log.records import records as r
 from quorate.snapshots.checkpoints.loading import batches_from_start
+from quorate.snapshots.incidents.serial.search import SerialFindings
+from quorate.snapshots.incidents.telling.timeline import whole_from
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_config
 from tests.pipeline_logs import LogWriter
@@ -89,3 +92,12 @@ def test_elections_that_are_told_together_are_in_one_part(tmp_path: Path, behind
         before = part.earlier
 
     assert told == [(base, (2,), count // 2), (base + 1, (3,), count // 2)]
+
+
+@pytest.mark.parametrize("asked", [5_000, 3, 2, 1, 0])
+def test_of_a_long_chain_of_elections_that_overlap_none_is_cut(asked: int) -> None:
+    """Of a clock that goes back and forth: each group goes on behind the begin of the next one."""
+    rows = [{"from_offset": 2 * number, "to_offset": 2 * number + 3} for number in range(3_000)]
+    found = SimpleNamespace(findings=SimpleNamespace(elections=rows))
+    assert whole_from(cast("SerialFindings", found), asked) == 0
+    assert whole_from(cast("SerialFindings", found), 6_002) == 6_002
