@@ -29,6 +29,7 @@ from quorate.broker.replicas.followed_rows import (
     ARRIVED,
     COPYING,
     HOLDS_ALL,
+    IDLE,
     LEVEL,
     NEW,
     NO_LINK,
@@ -304,9 +305,8 @@ class FollowedPages:
         old_page = with_leaders_of(joined.page(before.partitions.pages, LEADER_COLUMNS), page)
         old = PageFollowed.joined(old_page, np.searchsorted(joined.rows, followed), list(known.values()))
         replaced = np.searchsorted(joined.rows, changed)
-        rows = replaced[page.leader_slots[replaced] >= 0]
-        carried = [(old, matched(old, np.arange(len(rows)), rows))]
-        found = self._found(page, rows, old_page, carried, leaders, columns, own_end)
+        carried = [(old, matched(old, np.arange(len(replaced)), replaced))]
+        found = self._found(page, replaced, old_page, carried, leaders, columns, own_end)
         return old.with_others(replaced, found).parted(joined, pages)
 
     def _found(
@@ -319,32 +319,34 @@ class FollowedPages:
         columns: LinkColumns,
         own_end: int,
     ) -> PageFollowed:
-        """Those of the rows that are followed from here. ``carried``: what is remembered of them."""
+        """Those of the rows that are followed from here or could be. ``carried``: what is remembered of them."""
         leader_slots, replica_counts = page.leader_slots[rows], page.replica_counts[rows]
-        is_followed = np.empty((page.width, len(rows)), np.bool_)
-        for slot in range(page.width):
-            is_followed[slot] = (leader_slots != slot) & (replica_counts > slot)
-            is_followed[slot] &= self._online.has(page.slots[slot, rows], page.directories[slot, rows])
-        links = leaders.links_of(page.slots[leader_slots, rows])
-        states = np.where(is_followed & (links != NO_LINK), np.int8(NEW), np.int8(UNFOLLOWED))
+        links = np.where(leader_slots < 0, np.int32(NO_LINK), leaders.links_of(page.slots[leader_slots, rows]))
+        states = np.full((page.width, len(rows)), np.int8(UNFOLLOWED))
         held = np.full(states.shape, float(NOTHING))
         for slot in range(page.width):
+            brokers = page.slots[slot, rows]
+            is_here = is_among(brokers, self._online.brokers) & (leader_slots != slot) & (replica_counts > slot)
+            follows = is_here & (links != NO_LINK) & self._online.has(brokers, page.directories[slot, rows])
+            states[slot, is_here] = IDLE
+            states[slot, follows] = NEW
             held[slot, in_slots(page.isr[rows], slot)] = HOLDS_ALL
         followed = PageFollowed(page, rows, links, states, held)
         for old, (new_at, old_at) in carried:
             self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions)
         if old_page is not None:
             keep_what_was_led(followed, old_page, own_end)
+        links[~(followed.states >= NEW).any(axis=0)] = NO_LINK
         followed.keep((followed.states != UNFOLLOWED).any(axis=0))
         return followed
 
     def _wanted(self, number: int) -> Ints:
-        """int64[n], ascending: rows of a page with a leader in which somebody here follows, may follow or followed."""
+        """int64[n], ascending: rows of a page in which somebody here follows, may follow or followed."""
         page, followed = self._image.partitions.pages[number], self._pages.get(number)
         is_wanted: Flags = np.logical_or.reduce(is_among(page.slots, self._online.brokers), axis=0)
         if followed is not None:
             is_wanted[followed.rows] = True
-        return np.flatnonzero(is_wanted & (page.leader_slots >= 0))
+        return np.flatnonzero(is_wanted)
 
 
 def _nothing_followed(page: Page) -> PageFollowed:

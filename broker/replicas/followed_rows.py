@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from quorate.broker.directories.places import Flags, Ints, slot_pairs, with_replaced
 from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
+from quorate.snapshots.table.directories import LOST_CODE
 from quorate.snapshots.table.pages import EPOCH_TYPE, Page
 
 #: Of a broker that cannot be followed.
 NO_LINK: Final = -1
 
-#: States of a replica: not followed from here; to be said; said to copy; to be said to be level; said to be level.
-UNFOLLOWED: Final = -1
+#: States of a replica: not one of here that could follow; one that holds what it has, with nobody to follow or in a
+#: directory that is offline; to be said; said to copy; to be said to be level; said to be level.
+UNFOLLOWED: Final = -2
+IDLE: Final = -1
 NEW: Final = 0
 COPYING: Final = 1
 ARRIVED: Final = 2
@@ -33,12 +36,12 @@ Positions = NDArray[np.float64]
 
 @dataclass(slots=True, eq=False)
 class PageFollowed:
-    """The rows of one page, or of a joined one, that are followed from here. ``n`` of them."""
+    """The rows of one page, or of a joined one, that are followed from here or could be. ``n`` of them."""
 
     page: Page
     #: int64[n], ascending: rows within the page.
     rows: Ints
-    #: int32[n]: by index.
+    #: int32[n]: by index; NO_LINK where all are idle.
     links: NDArray[np.int32]
     #: int8[width, n]
     states: NDArray[np.int8]
@@ -112,19 +115,23 @@ def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, p
     is_same_leader = page.leader_epochs[rows] == before.leader_epochs[old_rows]
     is_same_leader &= new.links[new_at] == old.links[old_at]
     for slot, old_slot in slot_pairs(page, before):
+        was, is_now = old.states[old_slot, old_at], new.states[slot, new_at]
         is_same = page.slots[slot, rows] == before.slots[old_slot, old_rows]
-        is_same &= (old.states[old_slot, old_at] != UNFOLLOWED) & (page.replica_counts[rows] > slot)
-        is_dropped = is_same & is_same_leader & (new.states[slot, new_at] == UNFOLLOWED)
+        is_same &= (was != UNFOLLOWED) & (page.replica_counts[rows] > slot)
+        is_dropped = is_same & is_same_leader & (was >= NEW) & (is_now < NEW)
         dropped.update(old.links[old_at[is_dropped]].tolist())
-        is_same &= new.states[slot, new_at] != UNFOLLOWED
+        is_same &= is_now != UNFOLLOWED
+        if (was == IDLE).any():  # what lies in a directory that is offline does not come along to another
+            code, old_code = page.directories[slot, rows], before.directories[old_slot, old_rows]
+            is_same &= (was != IDLE) | (code == old_code) | (old_code < LOST_CODE)
         to, source = new_at[is_same], old_at[is_same]
         states, held = old.states[old_slot, source], old.held[old_slot, source]
         is_level = states == LEVEL
         held[is_level] = positions[old.links[source[is_level]]]
         # What "everything" is depends on the leader: of another one, whether it is in the ISR now says it anew.
-        goes_on = is_same_leader[is_same]
+        goes_on = is_same_leader[is_same] & (states >= NEW) & (new.states[slot, to] >= NEW)
         new.held[slot, to] = np.where((held == HOLDS_ALL) & ~goes_on, new.held[slot, to], held)
-        new.states[slot, to] = np.where(goes_on, states, np.int8(NEW))
+        new.states[slot, to] = np.where(goes_on, states, new.states[slot, to])
     return dropped
 
 
@@ -139,7 +146,8 @@ def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
     is_same &= old.leader_slots[rows] >= 0
     had = old.slots[old.leader_slots[rows], rows]
     for slot, states in enumerate(followed.states):
-        followed.held[slot, is_same & (followed.brokers(slot) == had) & (states == NEW)] = own_end
+        is_new = (states == NEW) | (states == IDLE)
+        followed.held[slot, is_same & (followed.brokers(slot) == had) & is_new] = own_end
 
 
 def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:
@@ -172,7 +180,7 @@ def unsay(followed: PageFollowed, wanted: Ints, rows: FollowedRows, at: Ints) ->
     page, here = followed.page, followed.rows[found]
     is_same = (here == wanted) & (page.leader_epochs[here] == rows.leader_epochs[at])
     for slot, states in enumerate(followed.states):
-        its = is_same & (page.slots[slot, here] == rows.followers[at]) & (states[found] != UNFOLLOWED)
+        its = is_same & (page.slots[slot, here] == rows.followers[at]) & (states[found] >= NEW)
         said = rows.held[at[its]]
         followed.held[slot, found[its]] = np.where(said == EVERYTHING, HOLDS_ALL, said.astype(np.float64))
         states[found[its]] = NEW
