@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.metadata_log.errors import QuorateError
-from quorate.metadata_log.ids import NO_LEADER, Uuid, uuid_text
+from quorate.metadata_log.ids import Uuid, uuid_text
 from quorate.metadata_log.records.records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -25,13 +25,14 @@ from quorate.metadata_log.records.records import (
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.incidents.reading.places import RecordPlace
+from quorate.snapshots.incidents.reading.topic_names import TopicNames
 from quorate.snapshots.incidents.serial.versions import (
     PartitionHistory,
     PartitionVersion,
     UntoldPartitions,
     UntoldRemoval,
 )
-from quorate.snapshots.table.page_access import has_leader, holds_partition, is_reassigning
+from quorate.snapshots.table.page_access import holds_partition, is_reassigning
 from quorate.snapshots.table.pages import NO_PARTITION, Page
 from quorate.snapshots.table.partition import Partition
 
@@ -54,16 +55,12 @@ class PartitionTrack:
         """``begin``: the last record that ``start`` holds. ``unwell_max``: see ``read_versions``."""
         self.all: list[PartitionHistory] = []
         self._count = 0
-        #: Of topics that are there, by id.
-        self._names: dict[Uuid, str] = {topic.id: topic.name for topic in start.topics.by_id.values()}
-        self._ids = {name: topic_id for topic_id, name in self._names.items()}
+        self._topics = TopicNames(start.topics)
         self._now: dict[Uuid, dict[int, tuple[Partition, PartitionHistory]]] = {}
         #: Of ``_now`` those with an ELR, or a last known one; no topic has none.
         self._with_elr: dict[Uuid, set[int]] = {}
         self._untold_removals: list[UntoldRemoval] = []
         self._start, self._begin_place = start.partitions, begin
-        #: Topics of the start that are there still.
-        self._first_topics = set(self._names)
         unwell = start.partitions.select(_is_unwell)
         looked_at = unwell[:unwell_max]
         #: That were not well at the start, and are told of from the first record about them on.
@@ -85,8 +82,7 @@ class PartitionTrack:
         """
         match record:
             case TopicRecord():
-                self._names[record.topic_id] = record.name
-                self._ids[record.name] = record.topic_id
+                self._topics.add(record.topic_id, record.name)
             case PartitionRecord():
                 self._declare(record, place)
             case PartitionChangeRecord():
@@ -100,20 +96,19 @@ class PartitionTrack:
         histories = [history for _, history in self._now.pop(topic_id, {}).values()]
         for history in histories:
             history.gone = place
-        if topic_id in self._first_topics:
+        if self._topics.is_of_start(topic_id):
             rows = np.array(self._start.rows_of(topic_id), np.int64)
             held = np.count_nonzero(self._start.gather_partition_ids(rows) != NO_PARTITION)
             untold = int(held) - sum(history.is_base for history in histories)
             if untold:
                 self._untold_removals.append(UntoldRemoval(untold, *place))
-        self._first_topics.discard(topic_id)
         self._with_elr.pop(topic_id, None)
-        self._ids.pop(self._names.pop(topic_id, ""), None)
+        self._topics.remove(topic_id)
 
     def _known(self, topic_id: Uuid, number: int) -> tuple[Partition, PartitionHistory] | None:
         """A partition as it is now, with its history, which begins here if it was well so far; None: there is none."""
         known = self._now.get(topic_id, {}).get(number)
-        row = self._start.row(topic_id, number) if known is None and topic_id in self._first_topics else None
+        row = self._start.row(topic_id, number) if known is None and self._topics.is_of_start(topic_id) else None
         if row is not None:
             self._begin_base(row)
             known = self._now[topic_id][number]
@@ -142,13 +137,14 @@ class PartitionTrack:
 
     def _clear(self, topic: str, place: RecordPlace) -> None:
         """Clear the ELRs of one topic, or of all."""
-        for topic_id in list(self._with_elr) if topic == "" else [self._ids.get(topic, b"")]:
+        named = self._topics.id_of(topic)
+        for topic_id in list(self._with_elr) if topic == "" else [named] if named is not None else []:
             for number in sorted(self._with_elr.get(topic_id, ())):
                 partition, history = self._now[topic_id][number]
                 self._put(topic_id, number, replace(partition, elr=(), last_known_elr=()), history, place)
 
     def _begin(self, topic_id: Uuid, number: int, partition: Partition, place: RecordPlace, *, is_base: bool) -> None:
-        name = self._names.get(topic_id)
+        name = self._topics.name_of(topic_id)
         if name is None:
             raise ReplayError(f"PartitionRecord: there is no topic {uuid_text(topic_id)}", place.offset)
         history = PartitionHistory(uuid_text(topic_id), name, number, is_base)
@@ -198,5 +194,5 @@ def _is_unwell(page: Page) -> NDArray[np.bool_]:
     """
     is_short = np.bitwise_count(page.isr) < page.replica_counts
     has_others = (page.elr | page.last_known_elr) != 0
-    flags: NDArray[np.bool_] = has_leader(page, NO_LEADER) | is_short | has_others | is_reassigning(page)
+    flags: NDArray[np.bool_] = (page.leader_slots < 0) | is_short | has_others | is_reassigning(page)
     return flags & holds_partition(page)
