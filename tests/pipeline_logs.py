@@ -52,11 +52,12 @@ class LogWriter:
         self.segment = self.directory / segment_name(self.offset)
         self.segment.touch()
 
-    def append(self, records: Sequence[Any], versions: Sequence[int] | None = None) -> int:
-        """One batch; its base offset."""
+    def append(self, records: Sequence[Any], versions: Sequence[int] | None = None, time: int | None = None) -> int:
+        """One batch; its base offset. ``time``: milliseconds since 1970, another one than its own second."""
         base = self.offset
         pairs = list(zip(records, versions or [newest(record) for record in records], strict=True))
-        batch = place_batch(data_batch(pairs, TIME + base * 1000), base, self.epoch)
+        batch = data_batch(pairs, TIME + base * 1000 if time is None else time)
+        batch = place_batch(batch, base, self.epoch)
         with self.segment.open("ab") as stream:
             stream.write(batch)
         self.offset += len(records)

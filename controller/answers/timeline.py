@@ -57,8 +57,8 @@ def told_timeline(
     begin, end = stretch.start.end_offset, walk.end_offset(stretch)
     events = timeline(found, thresholds, begin, check)
     first, shown = begin, events
-    # The rest is asked for by offset: all of one offset is told, what begins from it on, and elections as a whole.
-    cut_at = whole_from(found, events[-limit].offset) if len(events) > limit else begin
+    # The rest is asked for by offset: all of one offset is told, what begins from it on, and what is told as one.
+    cut_at = whole_from(found, thresholds, events[-limit].offset) if len(events) > limit else begin
     is_cut = bool(events) and cut_at > events[0].offset
     if is_cut:
         first = cut_at

@@ -24,8 +24,8 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.incidents.reading.known_topics import KnownTopics
 from quorate.snapshots.incidents.reading.places import RecordPlace
-from quorate.snapshots.incidents.reading.topic_names import TopicNames
 from quorate.snapshots.incidents.serial.versions import (
     PartitionHistory,
     PartitionVersion,
@@ -55,7 +55,7 @@ class PartitionTrack:
         """``begin``: the last record that ``start`` holds. ``unwell_max``: see ``read_versions``."""
         self.all: list[PartitionHistory] = []
         self._count = 0
-        self._topics = TopicNames(start.topics)
+        self._topics = KnownTopics(start.topics)
         self._now: dict[Uuid, dict[int, tuple[Partition, PartitionHistory]]] = {}
         #: Of ``_now`` those with an ELR, or a last known one; no topic has none.
         self._with_elr: dict[Uuid, set[int]] = {}

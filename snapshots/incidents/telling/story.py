@@ -54,7 +54,7 @@ def without_an_end(found: IncidentFindings, thresholds: Thresholds) -> Iterator[
             returns.setdefault((event.cluster_id, event.broker_id, at(event.at_us)), event.offset)
     yield from (_risky_election(row, found, returns) for row in found.elections)
     yield from (_flapping(row) for row in found.flapping)
-    yield from _mass(found, thresholds)
+    yield from mass_changes(found, thresholds)
 
 
 def _broker_outages(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
@@ -374,7 +374,8 @@ def _flapping(row: Row) -> Incident:
     )
 
 
-def _mass(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
+def mass_changes(found: IncidentFindings, thresholds: Thresholds) -> Iterator[Incident]:
+    """Of very many partitions, where nothing else that is told explains them."""
     by_cause = [dict(row, broker=None) for row in found.instants if row["cause"] not in _TOLD_ELSEWHERE]
     for row in mass_events(by_cause, thresholds.mass_gap, thresholds.mass_partitions):
         what = row["cause"].replace("_", " ")

@@ -16,7 +16,7 @@ from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_
 from quorate.snapshots.incidents.serial.runs import ConditionRun, episodes, grouped_runs
 from quorate.snapshots.incidents.serial.search import SerialFindings
 from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
-from quorate.snapshots.incidents.telling.story import because, without_an_end
+from quorate.snapshots.incidents.telling.story import because, mass_changes, without_an_end
 from quorate.snapshots.incidents.thresholds import Thresholds
 
 _OF_BROKERS: Final = {
@@ -81,11 +81,20 @@ def timeline(
     return sorted(within, key=lambda event: (event.offset, event.time, event.kind))
 
 
-def whole_from(found: SerialFindings, offset: int) -> int:
-    """The offset, or an earlier one: of elections that are told together none begin before it and go on behind it."""
-    for row in reversed(found.findings.elections):  # which are in the order of their begins
-        if row["from_offset"] < offset <= row["to_offset"]:
-            offset = row["from_offset"]
+def whole_from(found: SerialFindings, thresholds: Thresholds, offset: int) -> int:
+    """The offset, or an earlier one, where nothing goes on that is told as one.
+
+    Those are elections, changes of very many partitions, and what a broker's event explains that was written before it.
+    """
+    findings = found.findings
+    told_as_one = [
+        *((row["from_offset"], row["to_offset"]) for row in findings.elections),
+        *((one.from_offset, one.to_offset or one.from_offset) for one in mass_changes(findings, thresholds)),
+        *((row["from_offset"], row["cause_offset"]) for row in findings.effects),
+    ]
+    for begin, end in sorted(told_as_one, reverse=True):
+        if begin < offset <= end:
+            offset = begin
     return offset
 
 

@@ -1,10 +1,10 @@
-"""Elections that may have lost data: told whatever happened to brokers before, and once, however a log is parted."""
+"""Elections that may have lost data are told whatever happened to brokers before; what is one event, in one part."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar
 
 import pytest
 
@@ -13,12 +13,15 @@ from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineR
 from quorate.controller.reads.past import PastStretch
 from quorate.metadata_log.records import records as r
 from quorate.snapshots.checkpoints.loading import batches_from_start
+from quorate.snapshots.incidents.findings import IncidentFindings
 from quorate.snapshots.incidents.serial.search import SerialFindings
 from quorate.snapshots.incidents.telling.timeline import whole_from
+from quorate.snapshots.incidents.thresholds import Thresholds
 from quorate.snapshots.replay.replay_state import ReplayState
 from tests.default_parts import controller_config
-from tests.pipeline_logs import LogWriter
+from tests.pipeline_logs import TIME, LogWriter
 
+T = TypeVar("T")
 _TOPIC: Final = bytes(15) + b"\7"
 _ABOUT: Final = TimelineNode("c", controller_config(node_id=1, cluster_id="c"), None, is_led=True)
 #: What becomes of an ISR of broker 1 alone as it goes down: it stays, or it goes into a set that is asked later.
@@ -44,6 +47,24 @@ def _elected(reply: TimelineReply) -> list[tuple[int, tuple[int, ...], int]]:
         for event in reply.events
         if event.kind == "unclean_election"
     ]
+
+
+def _in_parts(log: LogWriter, limit: int, told_of: Callable[[TimelineReply], list[T]]) -> list[T]:
+    """What all parts of a log tell, each of so many events."""
+    told: list[T] = []
+    before: int | None = None
+    while True:
+        part = _told(log, before, limit)
+        told = told_of(part) + told
+        if part.earlier is None:
+            return told
+        assert part.earlier < (log.offset if before is None else before)
+        before = part.earlier
+
+
+def _counted(reply: TimelineReply) -> list[tuple[int, str, int]]:
+    """Of all that is not told again in each part that some of it ended in."""
+    return [(event.offset, event.kind, event.partitions) for event in reply.events if "ends" not in event.kind]
 
 
 @pytest.mark.parametrize("down", _DOWN, ids=str)
@@ -81,23 +102,38 @@ def test_elections_that_are_told_together_are_in_one_part(tmp_path: Path, behind
     for number in range(behind):
         log.append([(r.UnfenceBrokerRecord if number % 2 else r.FenceBrokerRecord)(4, 4)])
 
-    told: list[tuple[int, tuple[int, ...], int]] = []
-    before: int | None = None
-    while True:
-        part = _told(log, before, limit)
-        told = _elected(part) + told
-        if part.earlier is None:
-            break
-        assert part.earlier < (log.offset if before is None else before)
-        before = part.earlier
+    told = _in_parts(log, limit, _elected)
 
     assert told == [(base, (2,), count // 2), (base + 1, (3,), count // 2)]
+
+
+@pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "for no reason"])
+@pytest.mark.parametrize("limit", range(1, 9))
+def test_what_many_partitions_lost_is_told_as_one(tmp_path: Path, limit: int, *, fenced: bool) -> None:
+    """In batches, with other events between them, and their reason behind them or none."""
+    log = LogWriter(tmp_path / "log")
+    log.append(_brokers(1, 2, 3, 4))
+    made = [r.PartitionRecord(n, _TOPIC, (1, 2), (1, 2), leader=1) for n in range(150)]
+    log.append([r.TopicRecord("t", _TOPIC), *made])
+    for first in range(0, 150, 50):
+        log.append([r.FenceBrokerRecord(3, 3), r.UnfenceBrokerRecord(3, 3)], time=TIME)
+        log.append(
+            [r.PartitionChangeRecord(n, _TOPIC, isr=(2,), leader=2) for n in range(first, first + 50)], time=TIME
+        )
+    log.append([r.FenceBrokerRecord(1, 1) if fenced else r.NoOpRecord()], time=TIME)
+    log.append([r.FenceBrokerRecord(4, 4), r.UnfenceBrokerRecord(4, 4)], time=TIME)
+
+    told = _in_parts(log, limit, _counted)
+
+    assert sorted(told) == sorted(_counted(_told(log)))
+    [(_, kind, count)] = [one for one in told if one[2]]
+    assert (kind, count) == ("broker_fenced" if fenced else "mass_change", 150)
 
 
 @pytest.mark.parametrize("asked", [5_000, 3, 2, 1, 0])
 def test_of_a_long_chain_of_elections_that_overlap_none_is_cut(asked: int) -> None:
     """Of a clock that goes back and forth: each group goes on behind the begin of the next one."""
-    rows = [{"from_offset": 2 * number, "to_offset": 2 * number + 3} for number in range(3_000)]
-    found = SimpleNamespace(findings=SimpleNamespace(elections=rows))
-    assert whole_from(cast("SerialFindings", found), asked) == 0
-    assert whole_from(cast("SerialFindings", found), 6_002) == 6_002
+    found = IncidentFindings([])
+    found.elections = [{"from_offset": 2 * number, "to_offset": 2 * number + 3} for number in range(3_000)]
+    assert whole_from(SerialFindings(found), Thresholds(), asked) == 0
+    assert whole_from(SerialFindings(found), Thresholds(), 6_002) == 6_002

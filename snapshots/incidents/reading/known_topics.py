@@ -6,7 +6,7 @@ from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.image.image_parts import TopicsImage
 
 
-class TopicNames:
+class KnownTopics:
     """Up to one record."""
 
     def __init__(self, start: TopicsImage) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from quorate.metadata_log.ids import Uuid
 from quorate.metadata_log.records.records import TopicRecord
-from quorate.snapshots.incidents.reading.topic_names import TopicNames
+from quorate.snapshots.incidents.reading.known_topics import KnownTopics
 from tests.unit.broker.images import cluster_image, replayed, uuid
 
 IDS = [uuid(number) for number in range(6)]
@@ -20,7 +20,7 @@ def test_names_are_those_of_maps_of_all_topics(seed: int) -> None:
     rng = random.Random(seed)
     names: dict[Uuid, str] = dict(zip(IDS[:3], NAMES, strict=False))
     start = replayed(cluster_image([1], []), *(TopicRecord(name, topic_id) for topic_id, name in names.items()))
-    topics, ids, of_start = TopicNames(start.topics), {name: topic_id for topic_id, name in names.items()}, set(names)
+    topics, ids, of_start = KnownTopics(start.topics), {name: topic_id for topic_id, name in names.items()}, set(names)
     for _ in range(60):
         topic_id, name = rng.choice(IDS), rng.choice(NAMES)
         if rng.random() < 0.5 and topic_id not in names and name not in ids:
