@@ -27,13 +27,14 @@ _BLOCK: Final = 8192
 class DirectoryDictionary:
     """Directory ids by code and codes by id. Immutable: ``including`` gives a successor in which old codes hold."""
 
-    __slots__ = ("_codes", "_table", "_words", "ids")
+    __slots__ = ("_codes", "_table", "_uuids", "_words", "ids")
 
     #: uint8[d, 16]: the id of every code.
     ids: NDArray[np.uint8]
 
     def __init__(self, ids: Iterable[Uuid] = ()) -> None:
         known = dict.fromkeys((DIRECTORY_MIGRATING, DIRECTORY_UNASSIGNED, DIRECTORY_LOST, *ids))
+        self._uuids = tuple(known)
         self._codes: dict[Uuid, int] = {uuid: code for code, uuid in enumerate(known)}
         self.ids = np.frombuffer(b"".join(known), np.uint8).reshape(-1, UUID_BYTES)
         self._words = self.ids.view(np.uint64)
@@ -53,7 +54,7 @@ class DirectoryDictionary:
 
     def uuid(self, code: int) -> Uuid:
         """The id behind a code."""
-        return bytes(self.ids[code].tobytes())
+        return self._uuids[code]
 
     def including(self, uuids: Iterable[Uuid]) -> DirectoryDictionary:
         """A dictionary that knows these ids too; itself if it does already."""

@@ -37,21 +37,20 @@ from quorate.snapshots.table.slot_layout import PREFERRED_SLOT, IdColumns
 def read_partition(page: Page, local: int, directories: DirectoryDictionary) -> Partition:
     """The partition in one row of a page."""
     slots = page.slots[:, local].tolist()
-    count = int(page.replica_counts[local])
-    codes = page.directories[:count, local].tolist()
-    leader_slot = int(page.leader_slots[local])
+    count = page.replica_counts.item(local)
+    leader_slot = page.leader_slots.item(local)
     return Partition(
         replicas=tuple(slots[:count]),
-        directories=tuple(directories.uuid(code) for code in codes),
-        isr=tuple(slots[slot] for slot in page.isr_order[:, local].tolist() if slot != NO_SLOT),
-        elr=_brokers(slots, int(page.elr[local])),
-        last_known_elr=_brokers(slots, int(page.last_known_elr[local])),
-        adding_replicas=_brokers(slots, int(page.adding[local])),
-        removing_replicas=_brokers(slots, int(page.removing[local])),
+        directories=tuple(map(directories.uuid, page.directories[:count, local].tolist())),
+        isr=tuple([slots[slot] for slot in page.isr_order[:, local].tolist() if slot != NO_SLOT]),
+        elr=_brokers(slots, page.elr.item(local)),
+        last_known_elr=_brokers(slots, page.last_known_elr.item(local)),
+        adding_replicas=_brokers(slots, page.adding.item(local)),
+        removing_replicas=_brokers(slots, page.removing.item(local)),
         leader=NO_LEADER if leader_slot < 0 else slots[leader_slot],
-        leader_recovery_state=int(page.recovery_states[local]),
-        leader_epoch=int(page.leader_epochs[local]),
-        partition_epoch=int(page.partition_epochs[local]),
+        leader_recovery_state=page.recovery_states.item(local),
+        leader_epoch=page.leader_epochs.item(local),
+        partition_epoch=page.partition_epochs.item(local),
     )
 
 
