@@ -123,7 +123,8 @@ def _own_causes(seen: _VersionPairs, lost: Ints, gained: Ints, dropped: Ints) ->
     """The cause of each change by itself: of the first rule that holds."""
     versions = seen.versions
     was_led = seen.led >= 0
-    taken = np.flatnonzero(seen.is_moved & (versions.leader >= 0) & ~was_led)
+    # A reassignment that completes admits a replica and lets it lead in one record, for the leader that it takes away.
+    taken = np.flatnonzero(seen.is_moved & (versions.leader >= 0) & ~(was_led & ~seen.keeps_replicas))
     unclean, last_known = (np.zeros(len(seen.rows), np.bool_) for _ in range(2))
     before, leader = seen.before[taken], versions.leader[taken]
     outside = ~versions.isr.take(before).contains(leader) & ~versions.elr.take(before).contains(leader)

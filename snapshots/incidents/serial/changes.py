@@ -97,7 +97,9 @@ def _own_cause(
 ) -> str:
     """The cause of a change by itself: of the first rule that holds."""
     was_led, is_moved, is_led = before.leader >= 0, now.leader != before.leader, now.leader >= 0
-    outside = is_moved and is_led and not was_led and now.leader not in before.isr and now.leader not in before.elr
+    # A reassignment that completes admits a replica and lets it lead in one record, for the leader that it takes away.
+    outside = is_moved and is_led and not (was_led and now.replicas != before.replicas)
+    outside = outside and now.leader not in before.isr and now.leader not in before.elr
     rules = (
         (outside and now.leader in before.last_known_elr, kinds.LAST_KNOWN),
         (outside, kinds.UNCLEAN),

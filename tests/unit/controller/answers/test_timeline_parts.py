@@ -84,6 +84,17 @@ def test_an_unclean_election_is_told_while_who_led_is_down(tmp_path: Path, down:
     assert "unclean election" in ended.text
 
 
+def test_an_unclean_election_straight_from_who_led_is_no_loss_by_a_fencing(tmp_path: Path) -> None:
+    """As controllers write it where unclean elections are allowed when a broker goes down: one record."""
+    log = LogWriter(tmp_path / "log")
+    log.append(_brokers(1, 2))
+    log.append([r.TopicRecord("t", _TOPIC), r.PartitionRecord(0, _TOPIC, (1, 2), (1,), leader=1)])
+    change = r.PartitionChangeRecord(0, _TOPIC, isr=(2,), leader=2, leader_recovery_state=1)
+    election = log.append([change, r.FenceBrokerRecord(1, 1)])
+
+    assert _elected(_told(log)) == [(election, (2,), 1)]
+
+
 @pytest.mark.parametrize("behind", [0, 3, 8])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 9, 10, 11, 12])
 def test_elections_that_are_told_together_are_in_one_part(tmp_path: Path, behind: int, limit: int) -> None:

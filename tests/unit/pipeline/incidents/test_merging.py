@@ -35,8 +35,8 @@ def story(number: int, dice: Random) -> Rows:
     changes: list[tuple[int, Mapping[str, Any]]] = [
         (10 + number % 3, {}),
         (40, {"leader": leader, "isr": [2, 3] if leader > 0 else [], "eligible_leader_replicas": []}),
-        (back, {"leader": 1, "isr": [1]}),
-        (back + 1, {"isr": [1, 2, 3]}),
+        (back, {"leader": 1, "isr": [1]} if leader < 0 else {"isr": [1, 2, 3]}),
+        (back + 1, {"leader": 1, "isr": [1, 2, 3]}),
     ]
     if number % 4 == 0:
         moving = {"replicas": [1, 2, 3, 4], "adding_replicas": [4], "removing_replicas": [2]}

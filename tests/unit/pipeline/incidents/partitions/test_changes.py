@@ -42,8 +42,12 @@ NOBODY_LEADS = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_k
         (NOBODY_LEADS | {"eligible_leader_replicas": [2]}, {"leader": 2, "isr": [2]}, kinds.ELECTED, NOBODY),
         (NOBODY_LEADS | {"isr": [2]}, {"leader": 2}, kinds.ELECTED, NOBODY),
         (NOBODY_LEADS, {"leader": 2, "isr": [2], "replicas": [2, 3]}, kinds.UNCLEAN, NOBODY),
-        # Whoever was led is not elected uncleanly: the ISR of before was asked.
-        ({"isr": [1]}, {"leader": 2, "isr": [2]}, kinds.ELECTED, 1),
+        # Straight from a leader that goes down alone in sync, in one record.
+        ({"isr": [1]}, {"leader": 2, "isr": [2]}, kinds.UNCLEAN, 1),
+        ({"isr": [1], "last_known_elr": [2]}, {"leader": 2, "isr": [2]}, kinds.LAST_KNOWN, 1),
+        ({"isr": [1], "eligible_leader_replicas": [2]}, {"leader": 2, "isr": [2]}, kinds.ELECTED, 1),
+        # What a reassignment admits as it completes may lead at once.
+        ({"isr": [1], "replicas": [1, 4]}, {"leader": 4, "isr": [4], "replicas": [4]}, kinds.REASSIGNMENT, 1),
     ],
 )
 def test_a_change_says_what_it_was(
