@@ -59,7 +59,7 @@ from quorate.snapshots.table.pages import PAGE_ROWS, PAGE_SHIFT, Page, other_pag
 NEVER: Final = np.inf
 _ROW_COLUMNS: Final = tuple(FollowedRows.__dataclass_fields__)
 #: What a message says of rows.
-_SAID_COLUMNS: Final = ("slots", "topic_ids", "partition_ids", "leader_epochs")
+_SAID_COLUMNS: Final = ("slots", "topic_ids", "partition_ids", "leader_epochs", "isr")
 #: What is looked at of rows whose leader moved.
 _COLUMNS: Final = ("slots", "directories", "replica_counts", "leader_slots", "leader_epochs", "isr")
 
@@ -246,6 +246,7 @@ class FollowedPages:
             for number, _, part in joined.parts(together.rows):
                 followed = known[number]
                 followed.states[:] = together.states[: followed.page.width, part]
+                followed.held[:] = together.held[: followed.page.width, part]
                 self._look(number, followed)
         if len(parts) < 2:
             return parts[0] if parts else no_rows()
@@ -333,9 +334,9 @@ class FollowedPages:
             held[slot, in_slots(page.isr[rows], slot)] = HOLDS_ALL
         followed = PageFollowed(page, rows, links, states, held)
         for old, (new_at, old_at) in carried:
-            self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions)
+            self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions, self._online)
         if old_page is not None:
-            keep_what_was_led(followed, old_page, own_end)
+            keep_what_was_led(followed, old_page, own_end, self._online)
         links[~(followed.states >= NEW).any(axis=0)] = NO_LINK
         followed.keep((followed.states != UNFOLLOWED).any(axis=0))
         return followed

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.directories.places import Flags, Ints, slot_pairs, with_replaced
+from quorate.broker.directories.online_replicas import Online
+from quorate.broker.directories.places import Flags, Ints, in_slots, slot_pairs, with_replaced
 from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
 from quorate.snapshots.table.directories import LOST_CODE
@@ -104,7 +105,9 @@ def row_counts(parts: Iterable[PageFollowed]) -> NDArray[np.int64]:
     return np.bincount(links[links != NO_LINK])
 
 
-def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions) -> set[int]:
+def carry_on(
+    new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions, online: Online
+) -> set[int]:
     """Keep what replicas hold, whoever leads; what was said to a leader under its epoch stays said.
 
     Returns the links over which that was said of a replica that does not follow any more, though it still could.
@@ -121,9 +124,8 @@ def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, p
         is_dropped = is_same & is_same_leader & (was >= NEW) & (is_now < NEW)
         dropped.update(old.links[old_at[is_dropped]].tolist())
         is_same &= is_now != UNFOLLOWED
-        if (was == IDLE).any():  # what lies in a directory that is offline does not come along to another
-            code, old_code = page.directories[slot, rows], before.directories[old_slot, old_rows]
-            is_same &= (was != IDLE) | (code == old_code) | (old_code < LOST_CODE)
+        codes, old_codes = page.directories[slot, rows], before.directories[old_slot, old_rows]
+        is_same &= ~_left_behind(page.slots[slot, rows], codes, old_codes, online)
         to, source = new_at[is_same], old_at[is_same]
         states, held = old.states[old_slot, source], old.held[old_slot, source]
         is_level = states == LEVEL
@@ -135,7 +137,18 @@ def carry_on(new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, p
     return dropped
 
 
-def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
+def _left_behind(brokers: Brokers, codes: NDArray[np.int32], old_codes: NDArray[np.int32], online: Online) -> Flags:
+    """bool[n]: whether a replica was placed in another directory, and the one that it had is offline.
+
+    What lies there does not come along.
+    """
+    is_left: Flags = (codes != old_codes) & (old_codes >= LOST_CODE)
+    at = np.flatnonzero(is_left)
+    is_left[at] = ~online.has(brokers[at], old_codes[at])
+    return is_left
+
+
+def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int, online: Online) -> None:
     """A replica that led until now holds what it had as a leader."""
     page, rows = followed.page, followed.rows
     is_same = np.ones(len(rows), np.bool_)
@@ -144,18 +157,23 @@ def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int) -> None:
     if page.topic_ids is not old.topic_ids:
         is_same &= (page.topic_ids[rows] == old.topic_ids[rows]).all(axis=1)
     is_same &= old.leader_slots[rows] >= 0
-    had = old.slots[old.leader_slots[rows], rows]
+    had, old_codes = (column[old.leader_slots[rows], rows] for column in (old.slots, old.directories))
     for slot, states in enumerate(followed.states):
         is_new = (states == NEW) | (states == IDLE)
-        followed.held[slot, is_same & (followed.brokers(slot) == had) & is_new] = own_end
+        is_kept = is_same & (followed.brokers(slot) == had) & is_new
+        followed.held[slot, is_kept & ~_left_behind(had, page.directories[slot, rows], old_codes, online)] = own_end
 
 
 def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:
     """The rows of a message about the replicas in a slot, which count as said now; ``at``: int64[n], among the rows."""
     page, rows, states = followed.page, followed.rows[at], followed.states[slot]
     held = followed.held[slot, at]
+    # Whoever was taken out of the ISR before it could say so holds nobody knows what.
+    is_unknown = (held == HOLDS_ALL) & ~in_slots(page.isr[rows], slot)
+    held[is_unknown] = NOTHING
+    followed.held[slot, at] = held
     has_everything = held == HOLDS_ALL
-    is_level = (states[at] == ARRIVED) | has_everything
+    is_level = ((states[at] == ARRIVED) & ~is_unknown) | has_everything
     states[at] = np.where(is_level, np.int8(LEVEL), np.int8(COPYING))
     said = np.where(has_everything, 0.0, held).astype(np.int64)
     said[has_everything] = EVERYTHING

@@ -6,22 +6,30 @@ from typing import Final
 
 import numpy as np
 
+from quorate.metadata_log.ids import Uuid
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.directories import UNASSIGNED_CODE
 from quorate.snapshots.table.pages import NO_PARTITION, Page, other_pages
 
 #: By these alone a page says which replicas there are; pages share those columns that did not change.
-_COLUMNS: Final = ("topic_ids", "partition_ids", "slots", "replica_counts")
+_COLUMNS: Final = ("topic_ids", "partition_ids", "slots", "directories", "replica_counts")
 
 
 def moves_replicas(before: MetadataImage, after: MetadataImage) -> bool:
-    """Whether a partition of both images may have other replicas in the later one. Neither of one that is there only
-    in one of them is anything said.
+    """Whether a partition of both images may have other replicas in the later one, or one of a broker other
+    directories. Neither of what is there only in one of them is anything said.
     """
+    if before.cluster is not after.cluster and _directories(before) != _directories(after):
+        return True
     old, new = before.partitions.pages, after.partitions.pages
     if len(new) < len(old):
         return True  # it was read from a checkpoint: nothing lies where it was
     changed = (number for number in other_pages(old, new) if number < len(old))
     return any(_moves_in(old[number], new[number], after) for number in changed)
+
+
+def _directories(image: MetadataImage) -> dict[int, tuple[Uuid, ...]]:
+    return {broker.id: broker.directories for broker in image.cluster.brokers.values()}
 
 
 def _moves_in(old: Page, new: Page, after: MetadataImage) -> bool:
@@ -33,6 +41,8 @@ def _moves_in(old: Page, new: Page, after: MetadataImage) -> bool:
     is_there = was_held & (old.partition_ids == new.partition_ids) & (old.topic_ids == new.topic_ids).all(axis=1)
     # Brokers may stay in slots behind the replicas.
     is_other = (old.slots != new.slots).any(axis=0) | (old.replica_counts != new.replica_counts)
+    # One that had no directory, or none that is known, did not lie in another one.
+    is_other |= ((old.directories != new.directories) & (old.directories > UNASSIGNED_CODE)).any(axis=0)
     if (is_other & is_there).any():
         return True
     gone = np.unique(old.topic_ids[was_held & ~is_there], axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.broker.replicas.followed_pages import FollowedChanges, FollowedPages, Leaders, LinkColumns
-from quorate.broker.replicas.messages import NOTHING, FollowedRows
+from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
 from quorate.broker.replicas.stand_in import Pace
 from quorate.metadata_log.ids import DIRECTORY_UNASSIGNED
 from quorate.metadata_log.records.records import (
@@ -49,10 +49,12 @@ def test_rows_of_links_are_counted_on_as_leaders_move_and_topics_go() -> None:
 class Followed:
     """Of one partition, the only one there is."""
 
-    def __init__(self, replicas: list[int], isr: list[int], hosted: tuple[int, ...] = (1,)) -> None:
+    def __init__(
+        self, replicas: list[int], isr: list[int], hosted: tuple[int, ...] = (1,), leader: int | None = None
+    ) -> None:
         self._pages = FollowedPages()
         self._hosted = hosted
-        self._image = cluster_image([1, 2, 3, 4], [partition(0, 0, replicas, isr=isr)])
+        self._image = cluster_image([1, 2, 3, 4], [partition(0, 0, replicas, isr=isr, leader=leader)])
         self._take(self._image)
 
     def _take(self, image: MetadataImage) -> FollowedChanges:
@@ -74,6 +76,11 @@ class Followed:
     def messages(self) -> list[FollowedRows]:
         """What is said over each link."""
         return [self._pages.take_unsaid(link, self._hosted, 10) for link in range(2)]
+
+    def say_again(self) -> None:
+        """Nothing was ever answered."""
+        never = LinkColumns(np.full(2, np.inf), np.zeros(2, np.bool_), np.zeros(2), np.zeros(2))
+        self._pages.say_again(None, None, never)
 
     def unsay(self, message: FollowedRows) -> None:
         """It did not arrive."""
@@ -175,3 +182,49 @@ def test_what_a_replica_holds_comes_along_from_one_directory_that_is_online_to_a
     followed.copy(777)
     followed.replay(in_directory(OTHER), change(0, 0, leader=3))
     assert followed.said() == [777]
+
+
+def test_what_lies_in_a_directory_that_went_offline_as_another_was_taken_does_not_come_along() -> None:
+    """All in one image, which of a process that was behind stands for many."""
+    followed = Followed([2, 1], isr=[2])
+    followed.copy(777)
+    followed.replay(online(OTHER), in_directory(OTHER))
+    assert followed.said() == [NOTHING]
+    led = Followed([2, 1], isr=[1, 2], leader=1)
+    led.replay(online(OTHER), in_directory(OTHER), change(0, 0, leader=2, isr=[2]))
+    assert led.said() == [NOTHING]
+
+
+def test_what_was_led_comes_along_from_a_directory_that_is_online() -> None:
+    led = Followed([2, 1], isr=[1, 2], leader=1)
+    led.replay(online(DIRECTORY, OTHER), in_directory(OTHER), change(0, 0, leader=2, isr=[2]))
+    assert led.said() == [OWN_END]
+
+
+def test_what_nobody_leads_comes_along_from_one_directory_that_is_online_to_another() -> None:
+    followed = Followed([2, 1], isr=[2])
+    followed.replay(online(DIRECTORY, OTHER))
+    followed.copy(777)
+    followed.replay(change(0, 0, leader=-1))
+    followed.replay(in_directory(OTHER))
+    followed.replay(change(0, 0, leader=2))
+    assert followed.said() == [777]
+
+
+def test_whoever_left_the_isr_before_it_could_say_that_it_holds_everything_says_so_no_more() -> None:
+    followed = Followed([2, 1], isr=[2, 1])
+    followed.replay(change(0, 0, isr=[2]))
+    [row] = [message for message in followed.messages() if len(message)]
+    assert (row.held.tolist(), row.is_level.tolist()) == ([NOTHING], [False])
+    followed.copy(100)
+    followed.replay(change(0, 0, leader=3))
+    assert followed.said() == [100], "it begins with nothing, and says what it copied"
+
+
+def test_whoever_left_the_isr_before_its_leader_answered_does_not_say_again_that_it_holds_everything() -> None:
+    followed = Followed([2, 1], isr=[2, 1])
+    assert followed.said() == [EVERYTHING]
+    followed.replay(change(0, 0, isr=[2]))
+    followed.say_again()
+    [row] = [message for message in followed.messages() if len(message)]
+    assert (row.held.tolist(), row.is_level.tolist()) == ([NOTHING], [False])

@@ -9,7 +9,14 @@ from itertools import pairwise
 import pytest
 
 from quorate.broker.replicas.moved_replicas import moves_replicas
-from quorate.metadata_log.records.records import PartitionChangeRecord, Record, RemoveTopicRecord, TopicRecord
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
+from quorate.metadata_log.records.records import (
+    BrokerRegistrationChangeRecord,
+    PartitionChangeRecord,
+    Record,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from quorate.snapshots.table.partition_table import PartitionTable
 from tests.unit.broker.images import cluster_image, fencing, partition, replayed, uuid
 
@@ -32,6 +39,9 @@ def moved(*replicas: int) -> PartitionChangeRecord:
         ([PartitionChangeRecord(1, uuid(0), leader=2, isr=(2,))], False),
         ([PartitionChangeRecord(1, uuid(0), adding_replicas=(3,))], False),
         ([fencing(2, fenced=True)], False),
+        ([PartitionChangeRecord(1, uuid(0), directories=(uuid(501), uuid(602), uuid(503)))], True),
+        ([PartitionChangeRecord(1, uuid(0), directories=(uuid(501), DIRECTORY_LOST, uuid(503)))], True),
+        ([BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=1, log_dirs=(uuid(602),))], True),
         ([TopicRecord("u", uuid(1)), partition(1, 0, [1, 2, 3])], False),
         ([RemoveTopicRecord(uuid(0))], False),
         ([RemoveTopicRecord(uuid(0)), TopicRecord("u", uuid(1)), partition(1, 1, [3, 4, 5])], False),
@@ -39,6 +49,13 @@ def moved(*replicas: int) -> PartitionChangeRecord:
 )
 def test_only_other_replicas_of_partitions_that_stay_are_moves(records: Sequence[Record], moves: bool) -> None:
     assert moves_replicas(CLUSTER, replayed(CLUSTER, *records)) is moves
+
+
+def test_replica_that_is_assigned_its_first_directory_does_not_move() -> None:
+    nowhere = PartitionChangeRecord(1, uuid(0), directories=(uuid(501), DIRECTORY_UNASSIGNED, uuid(503)))
+    somewhere = PartitionChangeRecord(1, uuid(0), directories=(uuid(501), uuid(502), uuid(503)))
+    unassigned = replayed(CLUSTER, nowhere)
+    assert not moves_replicas(unassigned, replayed(unassigned, somewhere))
 
 
 def test_replica_that_goes_and_comes_in_its_slot_moves_each_time() -> None:
