@@ -13,7 +13,6 @@ from quorate.broker.directories.online_replicas import Online
 from quorate.broker.directories.places import Flags, Ints, in_slots, slot_pairs, with_replaced
 from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
-from quorate.snapshots.table.directories import LOST_CODE
 from quorate.snapshots.table.pages import EPOCH_TYPE, Page
 
 #: Of a broker that cannot be followed.
@@ -142,7 +141,7 @@ def _left_behind(brokers: Brokers, codes: NDArray[np.int32], old_codes: NDArray[
 
     What lies there does not come along.
     """
-    is_left: Flags = (codes != old_codes) & (old_codes >= LOST_CODE)
+    is_left: Flags = codes != old_codes
     at = np.flatnonzero(is_left)
     is_left[at] = ~online.has(brokers[at], old_codes[at])
     return is_left

@@ -59,6 +59,9 @@ class PartitionTrack:
         self._now: dict[Uuid, dict[int, tuple[Partition, PartitionHistory]]] = {}
         #: Of ``_now`` those with an ELR, or a last known one; no topic has none.
         self._with_elr: dict[Uuid, set[int]] = {}
+        #: When the ELRs of a topic (None: of all) were cleared first: what partitions have that nothing is told of yet
+        #: they have from the start.
+        self._cleared: dict[Uuid | None, RecordPlace] = {}
         self._untold_removals: list[UntoldRemoval] = []
         self._start, self._begin_place = start.partitions, begin
         unwell = start.partitions.select(_is_unwell)
@@ -111,6 +114,9 @@ class PartitionTrack:
         row = self._start.row(topic_id, number) if known is None and self._topics.is_of_start(topic_id) else None
         if row is not None:
             self._begin_base(row)
+            places = [self._cleared[one] for one in (topic_id, None) if one in self._cleared]
+            if places:
+                self._clear_partition(topic_id, number, min(places))
             known = self._now[topic_id][number]
         return known
 
@@ -138,10 +144,18 @@ class PartitionTrack:
     def _clear(self, topic: str, place: RecordPlace) -> None:
         """Clear the ELRs of one topic, or of all."""
         named = self._topics.id_of(topic)
+        if topic == "":
+            self._cleared.setdefault(None, place)
+        elif named is not None:
+            self._cleared.setdefault(named, place)
         for topic_id in list(self._with_elr) if topic == "" else [named] if named is not None else []:
             for number in sorted(self._with_elr.get(topic_id, ())):
-                partition, history = self._now[topic_id][number]
-                self._put(topic_id, number, replace(partition, elr=(), last_known_elr=()), history, place)
+                self._clear_partition(topic_id, number, place)
+
+    def _clear_partition(self, topic_id: Uuid, number: int, place: RecordPlace) -> None:
+        partition, history = self._now[topic_id][number]
+        if partition.elr or partition.last_known_elr:
+            self._put(topic_id, number, replace(partition, elr=(), last_known_elr=()), history, place)
 
     def _begin(self, topic_id: Uuid, number: int, partition: Partition, place: RecordPlace, *, is_base: bool) -> None:
         name = self._topics.name_of(topic_id)

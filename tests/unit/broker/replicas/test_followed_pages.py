@@ -7,7 +7,7 @@ import numpy as np
 from quorate.broker.replicas.followed_pages import FollowedChanges, FollowedPages, Leaders, LinkColumns
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
 from quorate.broker.replicas.stand_in import Pace
-from quorate.metadata_log.ids import DIRECTORY_UNASSIGNED
+from quorate.metadata_log.ids import DIRECTORY_LOST, DIRECTORY_UNASSIGNED
 from quorate.metadata_log.records.records import (
     BrokerRegistrationChangeRecord,
     PartitionChangeRecord,
@@ -193,6 +193,14 @@ def test_what_lies_in_a_directory_that_went_offline_as_another_was_taken_does_no
     led = Followed([2, 1], isr=[1, 2], leader=1)
     led.replay(online(OTHER), in_directory(OTHER), change(0, 0, leader=2, isr=[2]))
     assert led.said() == [NOTHING]
+
+
+def test_what_was_lost_with_its_directory_does_not_come_along() -> None:
+    followed = Followed([2, 1], isr=[2])
+    followed.copy(777)
+    followed.replay(in_directory(DIRECTORY_LOST))
+    followed.replay(in_directory(DIRECTORY))
+    assert followed.said() == [NOTHING]
 
 
 def test_what_was_led_comes_along_from_a_directory_that_is_online() -> None:

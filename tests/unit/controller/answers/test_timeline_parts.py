@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
+from quorate.controller.answers import timeline as answers_timeline
 from quorate.controller.answers.timeline import TimelineNode, told_timeline
 from quorate.controller.api.answers.timeline_models import EVENTS_MAX, TimelineReply
 from quorate.controller.reads.past import PastStretch
@@ -116,6 +117,34 @@ def test_elections_that_are_told_together_are_in_one_part(tmp_path: Path, behind
     told = _in_parts(log, limit, _elected)
 
     assert told == [(base, (2,), count // 2), (base + 1, (3,), count // 2)]
+
+
+@pytest.mark.parametrize("cleared", ["", "t", "u"])
+def test_elrs_are_cleared_of_partitions_that_were_left_out_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cleared: str
+) -> None:
+    monkeypatch.setattr(answers_timeline, "UNWELL_MAX", 2)
+    log = LogWriter(tmp_path / "log")
+    log.append(_brokers(1, 2, 3))
+    elrs: dict[str, Any] = {"eligible_leader_replicas": (2,), "last_known_elr": (1,)}
+    made = [r.PartitionRecord(n, _TOPIC, (1, 2, 3), (), leader=-1, **elrs) for n in range(5)]
+    log.append([r.TopicRecord("u", bytes(15) + b"\10"), r.TopicRecord("t", _TOPIC), *made])
+    first = log.offset
+    log.append([r.ClearElrRecord(cleared)])
+    log.append([r.NoOpRecord(), r.ClearElrRecord(cleared)])
+    elected: dict[str, Any] = {"isr": (2,), "leader": 2, "leader_recovery_state": 1}
+    log.append([r.PartitionChangeRecord(n, _TOPIC, **elected) for n in range(5)])
+    batches = [one.data for one in batches_from_start(log.path)[1]]
+    start = ReplayState()
+    for batch in batches[:2]:
+        start = start.replay_batch(batch)
+    assert start.head.provenance.end_offset == first
+
+    stretch = PastStretch(start, batches[2:], has_earlier=True)
+    reply = told_timeline(stretch, _ABOUT, None, EVENTS_MAX, lambda: None)
+
+    assert reply.left_out == 3
+    assert sum(count for _, _, count in _elected(reply)) == (0 if cleared == "u" else 5)
 
 
 @pytest.mark.parametrize("fenced", [True, False], ids=["fenced", "for no reason"])
