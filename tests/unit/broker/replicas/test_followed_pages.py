@@ -13,6 +13,7 @@ from quorate.metadata_log.records.records import (
     PartitionChangeRecord,
     Record,
     RemoveTopicRecord,
+    TopicRecord,
 )
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import PAGE_ROWS
@@ -54,15 +55,20 @@ class Followed:
     ) -> None:
         self._pages = FollowedPages()
         self._hosted = hosted
+        self.leaders = LEADERS
         self._image = cluster_image([1, 2, 3, 4], [partition(0, 0, replicas, isr=isr, leader=leader)])
         self._take(self._image)
 
-    def _take(self, image: MetadataImage) -> FollowedChanges:
+    def _take(self, image: MetadataImage, *, is_recast: bool = False) -> FollowedChanges:
         self._image = image
-        return self._pages.update(image, self._hosted, LEADERS, COLUMNS, OWN_END, is_recast=False)
+        return self._pages.update(image, self._hosted, self.leaders, COLUMNS, OWN_END, is_recast=is_recast)
 
     def replay(self, *records: Record) -> FollowedChanges:
         return self._take(replayed(self._image, *records))
+
+    def recast(self) -> None:
+        """The same image once more, with other leaders."""
+        self._take(self._image, is_recast=True)
 
     def copy(self, copied: int) -> None:
         """Once that was said which is to be."""
@@ -236,3 +242,18 @@ def test_whoever_left_the_isr_before_its_leader_answered_does_not_say_again_that
     followed.say_again()
     [row] = [message for message in followed.messages() if len(message)]
     assert (row.held.tolist(), row.is_level.tolist()) == ([NOTHING], [False])
+
+
+def test_what_was_said_to_another_process_of_a_leader_is_said_again() -> None:
+    followed = Followed([2, 1], isr=[2, 1])
+    assert followed.said() == [EVERYTHING]
+    followed.leaders = Leaders(LEADERS.brokers, LEADERS.links[::-1].copy())
+    followed.recast()
+    assert (followed.said(), followed.row_counts()) == ([900], [0, 1])
+
+
+def test_what_was_led_is_not_that_of_another_topic_in_its_row() -> None:
+    followed = Followed([1, 3], isr=[1])
+    other = partition(1, 0, [3, 1], isr=[3])
+    followed.replay(RemoveTopicRecord(uuid(0)), TopicRecord("other", uuid(1)), other)
+    assert followed.said() == [NOTHING]

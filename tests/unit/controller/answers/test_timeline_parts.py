@@ -96,6 +96,23 @@ def test_an_unclean_election_straight_from_who_led_is_no_loss_by_a_fencing(tmp_p
     assert _elected(_told(log)) == [(election, (2,), 1)]
 
 
+@pytest.mark.parametrize(("limit", "is_cut"), [(6, False), (4, True)])
+def test_only_what_has_more_events_is_cut(tmp_path: Path, limit: int, *, is_cut: bool) -> None:
+    log = LogWriter(tmp_path / "log")
+    for broker in (1, 2, 3):  # each is told as registered and as unfenced
+        log.append([r.NoOpRecord(), *_brokers(broker)])
+    reply = _told(log, limit=limit)
+    assert len(reply.events) == 6 - 2 * is_cut
+    assert reply.earlier == (3 if is_cut else None)
+
+
+def test_before_the_first_event_there_is_nothing_to_ask_for(tmp_path: Path) -> None:
+    log = LogWriter(tmp_path / "log")
+    log.append([r.NoOpRecord(), *_brokers(1)])
+    reply = _told(log, limit=1)
+    assert (len(reply.events), reply.earlier) == (2, None)
+
+
 @pytest.mark.parametrize("behind", [0, 3, 8])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 9, 10, 11, 12])
 def test_elections_that_are_told_together_are_in_one_part(tmp_path: Path, behind: int, limit: int) -> None:

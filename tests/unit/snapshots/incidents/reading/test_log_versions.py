@@ -75,6 +75,31 @@ def test_what_a_transaction_changes_holds_from_its_end_on_or_never(log: LogWrite
     assert told(second) == [(6, 6, 1, (1,))]
 
 
+@pytest.mark.parametrize("end", [r.EndTransactionRecord(), r.AbortTransactionRecord("no")], ids=["ended", "aborted"])
+def test_what_one_transaction_held_is_no_part_of_the_next(log: LogWriter, end: r.Record) -> None:
+    log.append([r.BeginTransactionRecord("x"), change(leader=2), end])
+    log.append([r.BeginTransactionRecord("y"), change(leader=-1), r.EndTransactionRecord()])
+    (history,) = read(log).partitions
+    ended = [(4, 2, 2, (1, 2))] if isinstance(end, r.EndTransactionRecord) else []
+    assert told(history) == [(1, 0, 1, (1, 2)), *ended, (7, 5, -1, (1, 2))]
+
+
+def test_elr_went_with_its_topic(log: LogWriter) -> None:
+    log.append([change(isr=(1,), eligible_leader_replicas=(2,)), r.RemoveTopicRecord(A), r.ClearElrRecord("")])
+    (history,) = read(log).partitions
+    assert [version.elr for version in history.versions] == [(), (2,)]
+
+
+def test_partition_of_a_topic_that_came_again_is_not_that_of_the_start(log: LogWriter) -> None:
+    """Under its own id, as no controller creates it."""
+    start, [first] = batches_from_start(log.path)
+    behind = LogWriter(log.path.parent / "behind")
+    behind.offset = 2
+    behind.append([r.RemoveTopicRecord(A), r.TopicRecord("a", A), r.PartitionRecord(0, A, (3,), (3,), leader=3)])
+    (history,) = read_versions(start.replay_batch(first.data), [behind.segment.read_bytes()], "c").partitions
+    assert (history.is_base, told(history)) == (False, [(4, 2, 3, (3,))])
+
+
 def test_cleared_elr_is_a_version_of_the_partitions_that_had_one(log: LogWriter) -> None:
     log.append([r.TopicRecord("b", B), r.PartitionRecord(0, B, (1,), (1,), leader=1)])
     log.append([change(isr=(1,), eligible_leader_replicas=(2,))])
