@@ -143,12 +143,11 @@ class PartitionTrack:
 
     def _clear(self, topic: str, place: RecordPlace) -> None:
         """Clear the ELRs of one topic, or of all."""
-        named = self._topics.id_of(topic)
-        if topic == "":
-            self._cleared.setdefault(None, place)
-        elif named is not None:
-            self._cleared.setdefault(named, place)
-        for topic_id in list(self._with_elr) if topic == "" else [named] if named is not None else []:
+        named = self._topics.id_of(topic) if topic else None
+        if topic and named is None:
+            return
+        self._cleared.setdefault(named, place)
+        for topic_id in list(self._with_elr) if named is None else [named]:
             for number in sorted(self._with_elr.get(topic_id, ())):
                 self._clear_partition(topic_id, number, place)
 

@@ -139,7 +139,11 @@ async def test_deletion_whose_connection_breaks_is_not_sent_again() -> None:
         assert len(seen) == 2
 
 
-async def test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome() -> None:
+async def test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # On a slow machine the standby may look who leads before it hears the answer of who led.
+    monkeypatch.setattr(forwarding, "_LOOK_S", PATIENCE_S)
     async with stage() as s:
         await s.register(1, 11)
         s.quorum.is_held = True
@@ -147,9 +151,7 @@ async def test_write_that_loses_its_leader_before_the_commit_is_of_unknown_outco
         await eventually(lambda: pending(s), "the write waits for its commit")
         await s.elect(2)
         status, reply, _ = await write
-        assert (status, reply["retriable"]) == (504, "after-reading")
-        # Either who led says so, or the standby sees before it hears that another one leads.
-        assert reply["error"] == "NOT_CONTROLLER" or "controller 2 has taken over meanwhile" in reply["message"]
+        assert (status, reply["error"], reply["retriable"]) == (504, "NOT_CONTROLLER", "after-reading")
 
 
 async def test_write_that_does_not_commit_in_the_clients_time_is_of_unknown_outcome() -> None:
