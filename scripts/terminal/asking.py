@@ -34,6 +34,8 @@ from quorate.scripts.terminal.progress.patience import telling_who_is_waited_for
 
 T = TypeVar("T")
 
+#: Seconds that Ctrl-C waits for the answer to a change that was sent: what it did is needed to say how things stand.
+_LAST_ANSWER_S: Final = 5.0
 #: Somebody waits for the command: where nothing listens it is told so before long. Enough for a restart of one process.
 _ABSENT_MS: Final = 5_000.0
 
@@ -170,6 +172,27 @@ def ask(
         if about is None or isinstance(error, (NotController, OutcomeUnknown, Overloaded)):
             raise  # of the request, whatever it asks for
         raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
+
+
+async def answered(change: Coroutine[Any, Any, T]) -> T:
+    """The answer to a change, also where Ctrl-C is pressed before it comes: the next wait for anything then ends.
+
+    Raises:
+        CancelledError: Ctrl-C was pressed and no answer came in time, or a refusal. As the change itself.
+    """
+    sent = asyncio.ensure_future(change)
+    try:
+        return await asyncio.shield(sent)
+    except asyncio.CancelledError:
+        await asyncio.wait([sent], timeout=_LAST_ANSWER_S)
+        if sent.cancel() or sent.cancelled() or sent.exception() is not None:
+            raise
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        # Said anew, not twice: who runs the task takes it for Ctrl-C only where it was cancelled once.
+        task.uncancel()
+        task.cancel()
+        return sent.result()
 
 
 async def _put_to(answers: Sender, question: Callable[[ControllerClient], Awaitable[T]]) -> T:

@@ -44,7 +44,8 @@ BANS = (
     # The proxy is a slow link: it passes bytes at a pace, and nobody waits for it in place of a condition.
     Ban(r"asyncio\.sleep", "tests.waiting.eventually",
         ("tests",), ("tests.waiting", "tests.integration.swallowing_proxy")),
-    # In tests the leak check watches over tasks; in the product a process's root or a server may hold and await them.
+    # In tests the leak check watches over tasks; in the product the root of a process or a command, or a server, may
+    # hold and await them.
     Ban(r"asyncio\.(create_task|ensure_future)|\?\.create_task|.*loop\.create_task", "a TaskGroup",
         PACKAGES, (
             "quorate.broker.host",
@@ -56,6 +57,7 @@ BANS = (
             "quorate.quorum.transport.transport",
             "quorate.scripts.benchmarks.programs.paced_process",
             "quorate.scripts.embedded.cluster",
+            "quorate.scripts.terminal.asking",
         )),
     Ban(r"asyncio\.get_event_loop", "asyncio.get_running_loop"),
     Ban(r"os\.(fsync|fdatasync|rename|replace|unlink|remove|truncate|ftruncate|pread|pwrite)",

@@ -208,8 +208,8 @@ def _run(plan: MovePlan, purpose: Purpose, options: MoveOptions) -> MoveRun:
         ask(options.controllers, options.secret_file, run.carry_out, tells=True)
     except KeyboardInterrupt:
         sys.stderr.write(
-            f"quorate: {counted(len(run.under_way), 'move')} under way go on by themselves, {len(run.waiting)} were "
-            f"not begun; to go on: {purpose.command}; to take back what is open: quorate reassign cancel --all\n"
+            f"quorate: {run.left_words}; to go on: {purpose.command}; "
+            "to take back what is open: quorate reassign cancel --all\n"
         )
         raise
     return run

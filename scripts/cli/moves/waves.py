@@ -19,6 +19,8 @@ from quorate.metadata_log.errors import ErrorCode, OutcomeUnknown
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import PartitionName
 from quorate.scripts.cli.moves.progress import MoveProgress, Stall
+from quorate.scripts.terminal.asking import answered
+from quorate.scripts.terminal.output import counted
 
 #: Reassignments that are open at once: so many copies do not starve the clients of most clusters.
 AT_ONCE_DEFAULT: Final = 50
@@ -43,8 +45,9 @@ class MoveRun:
     """Moves, and how far they are. Where the watching ends early, what was begun goes on by itself.
 
     Attributes:
-        waiting: the targets of moves that were not begun. under_way: begun, or open before, and not ended. ended: how
-            many have. refused: a sentence for each that the controller refused.
+        waiting: the targets of moves that are not known to be begun. asked: those of them that were asked for, without
+            an answer: they may be. under_way: begun, or open before, and not ended. ended: how many have. refused: a
+            sentence for each that the controller refused.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class MoveRun:
         self._at_once = min(at_once, RECORDS_PER_OPERATION_MAX)
         self._stall_s = stall_s
         self.waiting = dict(moves)
+        self.asked: set[PartitionName] = set()
         self.under_way = set(awaited)
         self.ended = 0
         self.refused: dict[PartitionName, str] = {}
@@ -72,6 +76,15 @@ class MoveRun:
     def total(self) -> int:
         """All of them."""
         return len(self.waiting) + len(self.under_way) + self.ended + len(self.refused)
+
+    @property
+    def left_words(self) -> str:
+        """The future of those that have not ended, where nobody watches any more."""
+        unknown = f"{len(self.asked):,} were asked for without an answer, " if self.asked else ""
+        return (
+            f"{counted(len(self.under_way), 'move')} under way go on by themselves, {unknown}"
+            f"{len(self.waiting) - len(self.asked):,} were not begun"
+        )
 
     async def carry_out(self, client: ControllerClient) -> None:
         """Begin and watch until nothing is left, with words on standard error.
@@ -111,7 +124,9 @@ class MoveRun:
         chosen = dict(islice(self.waiting.items(), count))
         # Where it is not known whether it was done they are asked for again: the same target twice is no change.
         with suppress(OutcomeUnknown):
-            reply = await client.alter_partition_reassignments(reassignment_request(chosen))
+            self.asked = set(chosen)
+            reply = await answered(client.alter_partition_reassignments(reassignment_request(chosen)))
+            self.asked.clear()
             for topic in reply.responses:
                 for one in topic.partitions:
                     name = (topic.name, one.partition_index)

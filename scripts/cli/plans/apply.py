@@ -24,7 +24,7 @@ from quorate.scripts.cli.plans.wording import SHOWN_MAX, more_line, plan_lines
 from quorate.scripts.cli.topics.json_files import PlannedPartition, ReassignmentFile
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
 from quorate.scripts.terminal.arguments import AsJson, Yes, confirm
-from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.asking import answered, ask
 from quorate.scripts.terminal.bulk import ItemOutcome, exit_by
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
 from quorate.scripts.terminal.harmless import shown_line
@@ -177,7 +177,7 @@ class PlanRun:
         request_id = step_id(self._plan, self._request_id, number)
         self._note(step, request_id, "unknown")
         try:
-            reply = ask(*self._whom, lambda client: send_step(client, step, request_id))
+            reply = ask(*self._whom, lambda client: answered(send_step(client, step, request_id)))
         except OutcomeUnknown:
             sys.stderr.write(f"quorate: this was request {request_id}: quorate history tells whether it was made\n")
             raise

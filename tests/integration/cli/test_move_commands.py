@@ -14,13 +14,19 @@ import pytest
 from quorate.controller.answers.what_if import rehearsed
 from quorate.controller.api.answers.answer_models import WhatIfStep
 from quorate.controller.client.client import ControllerClient
-from quorate.controller.protocol import ReassignablePartition, ReassignableTopic
+from quorate.controller.protocol import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from quorate.scripts.cli.moves.waves import MoveRun
-from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal import asking, exit_codes
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.image.image import MetadataImage
 from tests.integration.commands import Ended, Terminal, alone, end_of, start, terminal
+from tests.integration.swallowing_proxy import swallowing_proxy
 from tests.unit.controller.answer_stage import CONFIG
 from tests.waiting import eventually
 
@@ -163,6 +169,51 @@ async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Termi
     rest, _ = await run_with_copies(user, "brokers", "drain", "11", "--yes")
     assert rest.code == exit_codes.DONE
     assert not any(11 in row for row in await replicas(user))
+
+
+async def test_interrupt_while_the_answer_is_on_its_way_tells_of_what_it_says(user: Terminal) -> None:
+    async with swallowing_proxy(user.stage.urls[1]) as proxy:
+        proxy.drip = 100, 0.05  # an answer is on its way for a while
+        process = await start(proxy.url, "brokers", "drain", "11", "--yes", "--at-once", "2")
+
+        async def has_begun() -> bool:
+            return len(await open_now(user)) == 2
+
+        await eventually(has_begun, "two moves are open")
+        process.send_signal(signal.SIGINT)
+        ended = await end_of(process)
+    assert ended.code == exit_codes.INTERRUPTED, ended
+    assert "2 moves under way go on by themselves, 1 were not begun;" in ended.err
+
+
+class UnansweredClient(ControllerClient):
+    """Its moves begin, and the answers never come."""
+
+    async def alter_partition_reassignments(
+        self, request: AlterPartitionReassignmentsRequest
+    ) -> AlterPartitionReassignmentsResponse:
+        await super().alter_partition_reassignments(request)
+        return await asyncio.Future[AlterPartitionReassignmentsResponse]()
+
+
+async def test_moves_that_were_asked_for_without_an_answer_are_told_as_such(
+    user: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "_LAST_ANSWER_S", 0.0)
+    run = MoveRun({("orders", 0): [13, 12], ("orders", 1): [12, 13], ("orders", 2): [14, 13]}, at_once=2)
+    async with UnansweredClient(user.stage.urls) as client:
+        running = asyncio.create_task(run.carry_out(client))
+
+        async def has_begun() -> bool:
+            return len(await open_now(user)) == 2
+
+        await eventually(has_begun, "two moves are open")
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    assert run.left_words == (
+        "0 moves under way go on by themselves, 2 were asked for without an answer, 1 were not begun"
+    )
 
 
 async def test_drain_waits_for_moves_that_somebody_else_began_meanwhile(user: Terminal) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from quorate.controller.api.errors import HttpRefusal
 from quorate.controller.client.attempts import Unreachable
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown, Overloaded, QuorateError
-from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal import asking
+from quorate.scripts.terminal.asking import answered, ask
 
 
 def asked(error: QuorateError, about: str | None = None) -> None:
@@ -57,3 +60,73 @@ def test_question_to_nobody_is_a_mistake_in_use(tmp_path: Path, monkeypatch: pyt
 
     with pytest.raises(typer.BadParameter, match="which controllers"):
         ask(None, None, question)
+
+
+class Change:
+    """A change that is sent, while whose answer is awaited Ctrl-C is pressed."""
+
+    def __init__(self, *, answer_s: float = 0.0, refusal: QuorateError | None = None, presses: int = 1) -> None:
+        """``answer_s``: seconds from the Ctrl-C to the answer. ``presses``: of Ctrl-C."""
+        self.answer_s = answer_s
+        self.refusal = refusal
+        self.presses = presses
+        self.is_cut_off = False
+
+    async def __call__(self) -> str:
+        loop, has_come = asyncio.get_running_loop(), asyncio.Event()
+        for _ in range(self.presses):
+            loop.call_soon(signal.raise_signal, signal.SIGINT)
+        loop.call_later(self.answer_s, has_come.set)
+        try:
+            await has_come.wait()
+        except asyncio.CancelledError:
+            self.is_cut_off = True
+            raise
+        if self.refusal is not None:
+            raise self.refusal
+        return "2 moves begun"
+
+
+def told_of(change: Change) -> list[str]:
+    """What is known of a change when the command has been ended by Ctrl-C."""
+    told: list[str] = []
+
+    async def question(client: ControllerClient) -> None:
+        told.append(await answered(change()))
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        ask("127.0.0.1:1", None, question)
+    return told
+
+
+def test_ctrl_c_waits_for_the_answer_to_a_change_that_was_sent() -> None:
+    assert told_of(Change(answer_s=0.05)) == ["2 moves begun"]
+
+
+def test_ctrl_c_waits_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_LAST_ANSWER_S", 0.01)
+    change = Change(answer_s=60.0)
+    assert (told_of(change), change.is_cut_off) == ([], True)
+
+
+def test_second_ctrl_c_waits_for_nothing() -> None:
+    change = Change(answer_s=60.0, presses=2)
+    assert (told_of(change), change.is_cut_off) == ([], True)
+
+
+def test_refusal_that_comes_after_ctrl_c_is_not_told() -> None:
+    assert told_of(Change(answer_s=0.01, refusal=OutcomeUnknown("read before repeating it"))) == []
+
+
+def test_change_that_nobody_interrupts_is_answered_or_refused() -> None:
+    async def question(client: ControllerClient) -> str:
+        return await answered(Change(presses=0)())
+
+    assert ask("127.0.0.1:1", None, question) == "2 moves begun"
+
+    async def refused(client: ControllerClient) -> None:
+        await answered(Change(presses=0, refusal=ApiError(ErrorCode.INVALID_CONFIG, "no such config"))())
+
+    with pytest.raises(ApiError, match="no such config"):
+        ask("127.0.0.1:1", None, refused)
