@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.broker.directories.places import Flags, Ints, is_among
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE
+from quorate.snapshots.table.directories import LOST_CODE, MIGRATING_CODE, UNASSIGNED_CODE, DirectoryDictionary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +40,33 @@ class Online:
         here[at] = is_among(_pairs(brokers, codes), self.pairs)
         here[at] |= is_among(brokers, self.anywhere) & (codes != LOST_CODE)
         return here
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placements:
+    """The directories in which replicas were, seen from an image later."""
+
+    #: Of the later image.
+    online: Online
+    #: int32[codes]: for every code that was, the present one of the same directory; None: all hold.
+    codes: NDArray[np.int32] | None
+
+    @classmethod
+    def of(cls, before: DirectoryDictionary, now: DirectoryDictionary, online: Online) -> Self:
+        """By the dictionaries of both images."""
+        return cls(online, None if before.is_continued_by(now) else before.codes_in(now))
+
+    def left_behind(self, brokers: NDArray[np.int32], codes: NDArray[np.int32], old_codes: NDArray[np.int32]) -> Flags:
+        """bool[n]: whether a replica was placed in another directory, and the one that it had is offline.
+
+        What lies there does not come along. ``old_codes``: of the image before.
+        """
+        if self.codes is not None:
+            old_codes = self.codes[old_codes]
+        is_left: Flags = codes != old_codes
+        at = np.flatnonzero(is_left)
+        is_left[at] = ~self.online.has(brokers[at], old_codes[at])
+        return is_left
 
 
 def online_places(image: MetadataImage, brokers: Iterable[int]) -> Online:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.directories.online_replicas import online_places
+from quorate.broker.directories.online_replicas import Placements, online_places
 from quorate.broker.directories.places import (
     Carried,
     Flags,
@@ -109,6 +109,7 @@ class FollowedPages:
         self._image = EMPTY_IMAGE
         self._online = online_places(EMPTY_IMAGE, ())
         #: Of the update that is under way.
+        self._placements = Placements(self._online, None)
         self._dropped_links: set[int] = set()
         self._pages: dict[int, PageFollowed] = {}
         #: Those of them that copy or have something to say: of a large image few, and all that every turn looks at.
@@ -148,6 +149,7 @@ class FollowedPages:
         if is_recast or image.cluster is not before.cluster or directories is not before.partitions.directories:
             online, self._online = self._online, online_places(image, hosted)
             is_recast = is_recast or online != self._online
+        self._placements = Placements.of(before.partitions.directories, directories, self._online)
         self._dropped_links = set()
         old_pages, pages = before.partitions.pages, image.partitions.pages
         fresh: dict[int, PageFollowed] = {}
@@ -334,9 +336,9 @@ class FollowedPages:
             held[slot, in_slots(page.isr[rows], slot)] = HOLDS_ALL
         followed = PageFollowed(page, rows, links, states, held)
         for old, (new_at, old_at) in carried:
-            self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions, self._online)
+            self._dropped_links |= carry_on(followed, new_at, old, old_at, columns.positions, self._placements)
         if old_page is not None:
-            keep_what_was_led(followed, old_page, own_end, self._online)
+            keep_what_was_led(followed, old_page, own_end, self._placements)
         links[~(followed.states >= NEW).any(axis=0)] = NO_LINK
         followed.keep((followed.states != UNFOLLOWED).any(axis=0))
         return followed

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.broker.directories.online_replicas import Online
+from quorate.broker.directories.online_replicas import Placements
 from quorate.broker.directories.places import Flags, Ints, in_slots, slot_pairs, with_replaced
 from quorate.broker.replicas.joined_pages import JoinedPages, joined
 from quorate.broker.replicas.messages import EVERYTHING, NOTHING, FollowedRows
@@ -105,7 +105,7 @@ def row_counts(parts: Iterable[PageFollowed]) -> NDArray[np.int64]:
 
 
 def carry_on(
-    new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions, online: Online
+    new: PageFollowed, new_at: Ints, old: PageFollowed, old_at: Ints, positions: Positions, placements: Placements
 ) -> set[int]:
     """Keep what replicas hold, whoever leads; what was said to a leader under its epoch stays said.
 
@@ -124,7 +124,7 @@ def carry_on(
         dropped.update(old.links[old_at[is_dropped]].tolist())
         is_same &= is_now != UNFOLLOWED
         codes, old_codes = page.directories[slot, rows], before.directories[old_slot, old_rows]
-        is_same &= ~_left_behind(page.slots[slot, rows], codes, old_codes, online)
+        is_same &= ~placements.left_behind(page.slots[slot, rows], codes, old_codes)
         to, source = new_at[is_same], old_at[is_same]
         states, held = old.states[old_slot, source], old.held[old_slot, source]
         is_level = states == LEVEL
@@ -136,18 +136,7 @@ def carry_on(
     return dropped
 
 
-def _left_behind(brokers: Brokers, codes: NDArray[np.int32], old_codes: NDArray[np.int32], online: Online) -> Flags:
-    """bool[n]: whether a replica was placed in another directory, and the one that it had is offline.
-
-    What lies there does not come along.
-    """
-    is_left: Flags = codes != old_codes
-    at = np.flatnonzero(is_left)
-    is_left[at] = ~online.has(brokers[at], old_codes[at])
-    return is_left
-
-
-def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int, online: Online) -> None:
+def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int, placements: Placements) -> None:
     """A replica that led until now holds what it had as a leader."""
     page, rows = followed.page, followed.rows
     is_same = np.ones(len(rows), np.bool_)
@@ -160,7 +149,8 @@ def keep_what_was_led(followed: PageFollowed, old: Page, own_end: int, online: O
     for slot, states in enumerate(followed.states):
         is_new = (states == NEW) | (states == IDLE)
         is_kept = is_same & (followed.brokers(slot) == had) & is_new
-        followed.held[slot, is_kept & ~_left_behind(had, page.directories[slot, rows], old_codes, online)] = own_end
+        is_kept &= ~placements.left_behind(had, page.directories[slot, rows], old_codes)
+        followed.held[slot, is_kept] = own_end
 
 
 def say(followed: PageFollowed, slot: int, at: Ints) -> FollowedRows:

@@ -22,8 +22,8 @@ def moves_replicas(before: MetadataImage, after: MetadataImage) -> bool:
     if before.cluster is not after.cluster and _directories(before) != _directories(after):
         return True
     old, new = before.partitions.pages, after.partitions.pages
-    if len(new) < len(old):
-        return True  # it was read from a checkpoint: nothing lies where it was
+    if len(new) < len(old) or not before.partitions.directories.is_continued_by(after.partitions.directories):
+        return True  # it was read from a checkpoint: nothing lies where it was, or is called what it was
     changed = (number for number in other_pages(old, new) if number < len(old))
     return any(_moves_in(old[number], new[number], after) for number in changed)
 

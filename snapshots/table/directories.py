@@ -88,6 +88,10 @@ class DirectoryDictionary:
                 wrong.append(np.flatnonzero((known != words[part]).any(axis=1)) + start)
         return codes, np.concatenate(wrong)
 
+    def is_continued_by(self, other: DirectoryDictionary) -> bool:
+        """Whether all codes here hold in ``other``, as in a successor; a table that is read anew may have others."""
+        return other is self or (len(self) <= len(other) and bool((other._words[: len(self)] == self._words).all()))
+
     def codes_in(self, other: DirectoryDictionary) -> NDArray[np.int32]:
         """int32[codes]: for every code here, the code of the same id in ``other``; -2 where it has none."""
         if other is self:

@@ -98,6 +98,19 @@ class _VersionPairs:
         joined[changed] = now.without(was).first()
         return left, joined
 
+    def completes(self, rows: Longs) -> Bools:
+        """Of some versions, whether a reassignment has arrived with them.
+
+        One that is cancelled takes away what it added, or leaves what it removes.
+        """
+        adding, removing = (lists.take(self.before[rows]) for lists in (self.versions.adding, self.versions.removing))
+        found: Bools = adding.lengths + removing.lengths > 0
+        at = np.flatnonzero(found)
+        replicas, adding, removing = self.versions.replicas.take(rows[at]), adding.take(at), removing.take(at)
+        stays = removing.without(replicas).lengths < removing.lengths
+        found[at] = (adding.without(replicas).lengths == 0) & ~stays
+        return found
+
 
 def _broker_causes(
     seen: _VersionPairs, own: Longs, subject: Ints, timeline: BrokerTimeline, within_us: int
@@ -124,7 +137,8 @@ def _own_causes(seen: _VersionPairs, lost: Ints, gained: Ints, dropped: Ints) ->
     versions = seen.versions
     was_led = seen.led >= 0
     # A reassignment that completes admits a replica and lets it lead in one record, for the leader that it takes away.
-    taken = np.flatnonzero(seen.is_moved & (versions.leader >= 0) & ~(was_led & ~seen.keeps_replicas))
+    taken = np.flatnonzero(seen.is_moved & (versions.leader >= 0))
+    taken = taken[~(was_led[taken] & seen.completes(taken))]
     unclean, last_known = (np.zeros(len(seen.rows), np.bool_) for _ in range(2))
     before, leader = seen.before[taken], versions.leader[taken]
     outside = ~versions.isr.take(before).contains(leader) & ~versions.elr.take(before).contains(leader)

@@ -98,7 +98,7 @@ def _own_cause(
     """The cause of a change by itself: of the first rule that holds."""
     was_led, is_moved, is_led = before.leader >= 0, now.leader != before.leader, now.leader >= 0
     # A reassignment that completes admits a replica and lets it lead in one record, for the leader that it takes away.
-    outside = is_moved and is_led and not (was_led and now.replicas != before.replicas)
+    outside = is_moved and is_led and not (was_led and _completes(before, now))
     outside = outside and now.leader not in before.isr and now.leader not in before.elr
     rules = (
         (outside and now.leader in before.last_known_elr, kinds.LAST_KNOWN),
@@ -112,6 +112,13 @@ def _own_cause(
         (dropped is not None, kinds.UNCLEAN_STOP),
     )
     return next((name for holds, name in rules if holds), kinds.ASSIGNED_DIRECTORIES)
+
+
+def _completes(before: PartitionVersion, now: PartitionVersion) -> bool:
+    """Whether a reassignment has arrived: one that is cancelled takes away what it added, or leaves what it removes."""
+    was_open = bool(before.adding or before.removing)
+    has_come = all(one in now.replicas for one in before.adding)
+    return was_open and has_come and not any(one in now.replicas for one in before.removing)
 
 
 def _trace_to_brokers(

@@ -16,6 +16,7 @@ from quorate.metadata_log.records.records import (
     TopicRecord,
     VersionedRecord,
 )
+from quorate.snapshots.checkpoints.checkpoint import checkpoint_items
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay import replay
@@ -95,6 +96,11 @@ def cluster_image(brokers: Iterable[int], partitions: Iterable[PartitionRecord])
         *(TopicRecord(name=f"topic-{int.from_bytes(topic, 'big') - 1000}", topic_id=topic) for topic in topics),
         *placed,
     )
+
+
+def reloaded(image: MetadataImage) -> MetadataImage:
+    """The same state, as whoever reads a checkpoint of it has it."""
+    return replay(EMPTY_IMAGE, list(checkpoint_items(image)), image.provenance)
 
 
 def batch(base_offset: int, epoch: int, *records: Record, timestamp: int = 1_000) -> bytes:

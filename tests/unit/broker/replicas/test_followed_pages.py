@@ -17,7 +17,7 @@ from quorate.metadata_log.records.records import (
 )
 from quorate.snapshots.image.image import MetadataImage
 from quorate.snapshots.table.pages import PAGE_ROWS
-from tests.unit.broker.images import change, cluster_image, partition, replayed, uuid
+from tests.unit.broker.images import change, cluster_image, partition, reloaded, replayed, uuid
 
 #: Broker 1 is played here; 2 and 3 lead over links 0 and 1, and have a log of 1,000 bytes.
 LEADERS = Leaders(np.array([2, 3], np.int32), np.array([0, 1], np.int32))
@@ -65,6 +65,10 @@ class Followed:
 
     def replay(self, *records: Record) -> FollowedChanges:
         return self._take(replayed(self._image, *records))
+
+    def reload(self, *records: Record) -> None:
+        """The state after these records, read from a checkpoint."""
+        self._take(reloaded(replayed(self._image, *records)))
 
     def recast(self) -> None:
         """The same image once more, with other leaders."""
@@ -188,6 +192,32 @@ def test_what_a_replica_holds_comes_along_from_one_directory_that_is_online_to_a
     followed.copy(777)
     followed.replay(in_directory(OTHER), change(0, 0, leader=3))
     assert followed.said() == [777]
+
+
+def test_what_a_replica_holds_outlasts_that_directories_are_numbered_anew() -> None:
+    """As in a state that is read from a checkpoint, where the first directory of the replica is no more."""
+    followed = Followed([2, 1], isr=[2])
+    followed.replay(online(DIRECTORY, OTHER), in_directory(OTHER))
+    followed.copy(777)
+    followed.replay(change(0, 0, leader=-1))
+    followed.reload()
+    followed.replay(change(0, 0, leader=2))
+    assert followed.said() == [777]
+    led = Followed([2, 1], isr=[1, 2], leader=1)
+    led.replay(online(DIRECTORY, OTHER), in_directory(OTHER))
+    led.reload(change(0, 0, leader=2, isr=[2]))
+    assert led.said() == [OWN_END]
+
+
+def test_what_lies_in_a_directory_that_is_offline_does_not_come_along_to_one_that_has_its_number_now() -> None:
+    followed = Followed([2, 1], isr=[2])
+    followed.copy(777)
+    followed.replay(online(OTHER))
+    followed.reload(in_directory(OTHER))
+    assert followed.said() == [NOTHING]
+    led = Followed([2, 1], isr=[1, 2], leader=1)
+    led.reload(online(OTHER), in_directory(OTHER), change(0, 0, leader=2, isr=[2]))
+    assert led.said() == [NOTHING]
 
 
 def test_what_lies_in_a_directory_that_went_offline_as_another_was_taken_does_not_come_along() -> None:

@@ -18,7 +18,7 @@ from quorate.metadata_log.records.records import (
     TopicRecord,
 )
 from quorate.snapshots.table.partition_table import PartitionTable
-from tests.unit.broker.images import cluster_image, fencing, partition, replayed, uuid
+from tests.unit.broker.images import cluster_image, fencing, partition, reloaded, replayed, uuid
 
 CLUSTER = cluster_image([1, 2, 3, 4, 5], [partition(0, number, [1, 2, 3]) for number in range(3)])
 DIRECTORIES = {broker: uuid(500 + broker) for broker in range(1, 6)}
@@ -72,3 +72,10 @@ def test_table_that_was_read_anew_may_hold_its_partitions_anywhere() -> None:
     assert moves_replicas(large, CLUSTER)
     fewer = PartitionTable(pages=large.partitions.pages[:1])
     assert moves_replicas(large, large._replace(partitions=fewer)), "what lay in the other pages may lie anywhere"
+
+
+def test_directory_that_has_the_number_of_another_one_is_another_one() -> None:
+    elsewhere = PartitionChangeRecord(1, uuid(0), directories=(uuid(501), uuid(602), uuid(503)))
+    image = cluster_image([1, 2, 3], [partition(0, 1, [1, 2, 3])])
+    assert moves_replicas(image, reloaded(replayed(image, elsewhere)))
+    assert not moves_replicas(image, reloaded(image))

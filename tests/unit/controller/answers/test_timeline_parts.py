@@ -96,6 +96,20 @@ def test_an_unclean_election_straight_from_who_led_is_no_loss_by_a_fencing(tmp_p
     assert _elected(_told(log)) == [(election, (2,), 1)]
 
 
+def test_an_unclean_election_by_a_reassignment_that_is_cancelled_is_told(tmp_path: Path) -> None:
+    """What it added was all that was in sync: controllers take it away and let another one lead, in one record."""
+    log = LogWriter(tmp_path / "log")
+    log.append(_brokers(1, 2))
+    added = r.PartitionRecord(0, _TOPIC, (2, 1), (2,), leader=2, adding_replicas=(2,), removing_replicas=(1,))
+    log.append([r.TopicRecord("t", _TOPIC), added])
+    back = r.PartitionChangeRecord(
+        0, _TOPIC, isr=(1,), leader=1, replicas=(1,), adding_replicas=(), removing_replicas=()
+    )
+    election = log.append([back])
+
+    assert _elected(_told(log)) == [(election, (1,), 1)]
+
+
 @pytest.mark.parametrize(("limit", "is_cut"), [(6, False), (4, True)])
 def test_only_what_has_more_events_is_cut(tmp_path: Path, limit: int, *, is_cut: bool) -> None:
     log = LogWriter(tmp_path / "log")

@@ -46,8 +46,39 @@ NOBODY_LEADS = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_k
         ({"isr": [1]}, {"leader": 2, "isr": [2]}, kinds.UNCLEAN, 1),
         ({"isr": [1], "last_known_elr": [2]}, {"leader": 2, "isr": [2]}, kinds.LAST_KNOWN, 1),
         ({"isr": [1], "eligible_leader_replicas": [2]}, {"leader": 2, "isr": [2]}, kinds.ELECTED, 1),
-        # What a reassignment admits as it completes may lead at once.
-        ({"isr": [1], "replicas": [1, 4]}, {"leader": 4, "isr": [4], "replicas": [4]}, kinds.REASSIGNMENT, 1),
+        # What a reassignment admits as it completes may lead at once, added or not.
+        (
+            {"isr": [1], "replicas": [4, 1], "adding_replicas": [4], "removing_replicas": [1]},
+            {"leader": 4, "isr": [4], "replicas": [4], "adding_replicas": [], "removing_replicas": []},
+            kinds.REASSIGNMENT,
+            1,
+        ),
+        (
+            {"isr": [1], "removing_replicas": [1]},
+            {"leader": 2, "isr": [2], "replicas": [2, 3], "removing_replicas": []},
+            kinds.REASSIGNMENT,
+            1,
+        ),
+        # One that is cancelled has admitted nobody, nor has a change of replicas that is the end of none.
+        (
+            {"isr": [4], "leader": 4, "replicas": [4, 1], "adding_replicas": [4], "removing_replicas": [1]},
+            {"leader": 1, "isr": [1], "replicas": [1], "adding_replicas": [], "removing_replicas": []},
+            kinds.UNCLEAN,
+            4,
+        ),
+        (
+            {"isr": [4], "leader": 4, "replicas": [1, 2, 4], "adding_replicas": [4]},
+            {"leader": 2, "isr": [2], "replicas": [1, 2], "adding_replicas": []},
+            kinds.UNCLEAN,
+            4,
+        ),
+        (
+            {"isr": [1], "removing_replicas": [1]},
+            {"leader": 2, "isr": [2], "replicas": [2, 3, 1], "removing_replicas": []},
+            kinds.UNCLEAN,
+            1,
+        ),
+        ({"isr": [1], "replicas": [1, 4]}, {"leader": 4, "isr": [4], "replicas": [4]}, kinds.UNCLEAN, 1),
     ],
 )
 def test_a_change_says_what_it_was(
