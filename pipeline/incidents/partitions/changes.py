@@ -103,10 +103,12 @@ class _VersionPairs:
 
         One that is cancelled takes away what it added, or leaves what it removes.
         """
-        adding, removing = (lists.take(self.before[rows]) for lists in (self.versions.adding, self.versions.removing))
-        found: Bools = adding.lengths + removing.lengths > 0
+        versions, before = self.versions, self.before[rows]
+        is_open = versions.adding.lengths + versions.removing.lengths > 0
+        found: Bools = is_open[before] & ~is_open[rows]
         at = np.flatnonzero(found)
-        replicas, adding, removing = self.versions.replicas.take(rows[at]), adding.take(at), removing.take(at)
+        replicas = versions.replicas.take(rows[at])
+        adding, removing = versions.adding.take(before[at]), versions.removing.take(before[at])
         stays = removing.without(replicas).lengths < removing.lengths
         found[at] = (adding.without(replicas).lengths == 0) & ~stays
         return found

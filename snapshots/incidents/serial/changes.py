@@ -116,9 +116,9 @@ def _own_cause(
 
 def _completes(before: PartitionVersion, now: PartitionVersion) -> bool:
     """Whether a reassignment has arrived: one that is cancelled takes away what it added, or leaves what it removes."""
-    was_open = bool(before.adding or before.removing)
+    is_over = bool(before.adding or before.removing) and not (now.adding or now.removing)
     has_come = all(one in now.replicas for one in before.adding)
-    return was_open and has_come and not any(one in now.replicas for one in before.removing)
+    return is_over and has_come and not any(one in now.replicas for one in before.removing)
 
 
 def _trace_to_brokers(

@@ -59,7 +59,13 @@ NOBODY_LEADS = {"leader": -1, "isr": [], "eligible_leader_replicas": [], "last_k
             kinds.REASSIGNMENT,
             1,
         ),
-        # One that is cancelled has admitted nobody, nor has a change of replicas that is the end of none.
+        # One that goes on has admitted nobody, nor has one that is cancelled, or a change that ends none.
+        (
+            {"isr": [1], "replicas": [1, 4], "adding_replicas": [4]},
+            {"leader": 4, "isr": [4]},
+            kinds.UNCLEAN,
+            1,
+        ),
         (
             {"isr": [4], "leader": 4, "replicas": [4, 1], "adding_replicas": [4], "removing_replicas": [1]},
             {"leader": 1, "isr": [1], "replicas": [1], "adding_replicas": [], "removing_replicas": []},
