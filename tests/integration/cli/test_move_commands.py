@@ -154,15 +154,20 @@ async def test_drain_gives_nothing_to_brokers_that_are_down_or_left_out(user: Te
     assert {one["role"] for one in down["plan"]["brokers"] if one["broker"] == 13} == {"takes"}
 
 
-async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Terminal) -> None:
-    process = await start(user.stage.urls[1], "brokers", "drain", "11", "--yes", "--at-once", "2")
+async def interrupted_drain(user: Terminal, url: str) -> Ended:
+    """Broker 11 is drained by two moves at once, until both are open."""
+    process = await start(url, "brokers", "drain", "11", "--yes", "--at-once", "2")
 
     async def has_begun() -> bool:
         return len(await open_now(user)) == 2
 
     await eventually(has_begun, "two moves are open")
     process.send_signal(signal.SIGINT)
-    ended = await end_of(process)
+    return await end_of(process)
+
+
+async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Terminal) -> None:
+    ended = await interrupted_drain(user, user.stage.urls[1])
     assert ended.code == exit_codes.INTERRUPTED, ended
     assert "2 moves under way go on by themselves, 1 were not begun; to go on: quorate brokers drain 11" in ended.err
     assert len(await open_now(user)) == 2
@@ -174,14 +179,7 @@ async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Termi
 async def test_interrupt_while_the_answer_is_on_its_way_tells_of_what_it_says(user: Terminal) -> None:
     async with swallowing_proxy(user.stage.urls[1]) as proxy:
         proxy.drip = 100, 0.05  # an answer is on its way for a while
-        process = await start(proxy.url, "brokers", "drain", "11", "--yes", "--at-once", "2")
-
-        async def has_begun() -> bool:
-            return len(await open_now(user)) == 2
-
-        await eventually(has_begun, "two moves are open")
-        process.send_signal(signal.SIGINT)
-        ended = await end_of(process)
+        ended = await interrupted_drain(user, proxy.url)
     assert ended.code == exit_codes.INTERRUPTED, ended
     assert "2 moves under way go on by themselves, 1 were not begun;" in ended.err
 
