@@ -12,6 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
+from importlib import import_module
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
@@ -347,7 +348,9 @@ class BrokerHttp:
 
     async def _metrics(self, request: web.Request) -> web.Response:
         parameters_of(Nothing, request)
-        # Imported by the first scrape: many processes are never scraped, and none while it starts.
+        # Loaded by the first scrape, while the loop serves others: many processes are never scraped, and none while it
+        # starts.
+        await asyncio.to_thread(import_module, "quorate.broker.http.metrics")
         from quorate.broker.http.metrics import OwnFigures, host_metrics, render_metrics
 
         left_s = None if self._tls is None else self._tls.own.left_s

@@ -2,14 +2,20 @@
 
 What a process uses for the first time it must first load or make: codecs made from schemas, validators, modules that
 libraries import on first use. Left to the first decisions of a new active controller, that took longer than the
-election before it. Nothing here touches the process's real controller, log or clients.
+election before it; left to the first answers of each kind, all others waited while one made its models. Nothing here
+touches the process's real controller, log or clients.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from pydantic import BaseModel
+
+from quorate.controller.api.models import HttpModel
 from quorate.controller.engine.environment import OsRandom, new_uuid
 from quorate.controller.engine.event_queue import Scheduler
 from quorate.controller.engine.faults import FaultHandler
@@ -25,6 +31,7 @@ from quorate.controller.protocol import (
     DeleteTopicsRequest,
     SupportedFeature,
 )
+from quorate.controller.protocol.types import Message
 from quorate.metadata_log.errors import ApiError, ErrorCode
 from quorate.metadata_log.records.records import FeatureLevelRecord, VersionedRecord
 
@@ -35,7 +42,8 @@ _EPOCH: Final = 1
 
 
 async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
-    """Register two brokers, make a topic, fence a broker and delete the topic; a turn of the loop for each.
+    """Register two brokers, make a topic, fence a broker and delete the topic, then make the models of all requests and
+    answers; a turn of the loop for each.
 
     A refusal is reported as a fault: it would mean that this build cannot make the simplest of changes.
     """
@@ -58,6 +66,9 @@ async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     finally:
         for controller in log.controllers:
             controller.close()
+    for model in _models_below(HttpModel, Message):
+        model.model_rebuild()
+        await asyncio.sleep(0)  # the largest of them take milliseconds
 
 
 async def _rehearse(operations: Operations) -> None:
@@ -92,3 +103,11 @@ def _heartbeat(broker_id: int, epoch: int, *, want_fence: bool = False) -> Broke
     return BrokerHeartbeatRequest(
         broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=epoch, want_fence=want_fence
     )
+
+
+def _models_below(*bases: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Every model that is loaded and is one of these; a model that is two is given twice."""
+    for base in bases:
+        for model in base.__subclasses__():
+            yield model
+            yield from _models_below(model)

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
-from rich.live import Live
 
 from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cli.status_screen import render
@@ -92,6 +91,8 @@ async def _run(urls: Sequence[str], secret: bytes | None, interval: float | None
             while True:
                 _show(await _survey(client, urls), as_json=as_json)
                 await asyncio.sleep(interval)
+        from rich.live import Live  # one look needs none of it, and is to be there in a second
+
         with Live(console=Screen(), auto_refresh=False, screen=True) as screen:
             while True:
                 screen.update(render(await survey(client, urls)), refresh=True)

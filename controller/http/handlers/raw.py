@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from functools import partial
+from importlib import import_module
 from typing import Final
 
 from aiohttp import web
@@ -161,7 +162,9 @@ def _not_found(checkpoint: CheckpointId) -> ApiError:
 
 
 async def get_metrics(node: Node, parameters: Nothing, request: web.Request) -> web.StreamResponse:
-    # Imported by the first scrape: many processes are never scraped, and none while it starts.
+    # Loaded by the first scrape, while the loop serves others: many processes are never scraped, and none while it
+    # starts.
+    await asyncio.to_thread(import_module, "quorate.controller.http.handlers.metrics")
     from quorate.controller.http.handlers.metrics import render_metrics
 
     answer = web.Response(body=await render_metrics(node, request.app[COUNTS_KEY]))

@@ -20,8 +20,10 @@ _ROOT = Path(__file__).parents[4]
 _PROGRAM = """
 import asyncio, sys
 import quorate.controller.process.server
+from quorate.controller.api.models import HttpModel
 from quorate.controller.engine.loop_scheduler import LoopScheduler
 from quorate.controller.process.warm_up import warm_up
+from quorate.controller.protocol.types import Message
 from quorate.metadata_log.records.codec_source import struct_reader, struct_writer
 
 class Faults:
@@ -30,10 +32,17 @@ class Faults:
 
 def made(): return len(sys.modules), struct_reader.cache_info().currsize, struct_writer.cache_info().currsize
 
+def below(model):
+    return {model, *(each for one in model.__subclasses__() for each in below(one))}
+
+def models(has):
+    return {one.__name__ for one in below(HttpModel) | below(Message) if getattr(one, has)} - {"HttpModel", "Message"}
+
 async def rehearse(): await warm_up(LoopScheduler(Faults()), Faults())
 
 asyncio.run(rehearse())
 once = made()
+assert models("__pydantic_complete__") == models("__name__"), "the first answers make their models"
 from tests.unit.controller.small_cluster import SmallCluster
 before = len(sys.modules)
 cluster = SmallCluster()
