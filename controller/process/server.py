@@ -41,7 +41,7 @@ from quorate.controller.process.served_cluster import NodeFounding
 from quorate.controller.process.settings import ControllerSettings
 from quorate.controller.process.settings_parts import controller_parts, log_config, tls_files
 from quorate.controller.process.tracing.opening import open_traces
-from quorate.controller.process.warm_up import warm_up
+from quorate.controller.process.warm_up import make_models, warm_up
 from quorate.metadata_log.cycle_collector import state_spared
 from quorate.metadata_log.directory.directory import BOOTSTRAP_NAME, MetadataDirectory
 from quorate.metadata_log.directory.reader import classify
@@ -118,6 +118,13 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
+async def make_ready(faults: ProcessFaults) -> None:
+    """Load and make what the first writes and answers need, while the loop serves others."""
+    await warm_up(LoopScheduler(faults), faults)
+    for _ in make_models():
+        await asyncio.sleep(0)
+
+
 async def _work_when_settled(
     faults: ProcessFaults,
     registrar: Registrar,
@@ -126,7 +133,7 @@ async def _work_when_settled(
     issuer_keys: KeysAddress | None,
 ) -> None:
     await asyncio.sleep(_SETTLED_S)
-    await warm_up(LoopScheduler(faults), faults)
+    await make_ready(faults)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(in_background("registration", registrar.run, faults))
         tasks.create_task(in_background("digest watch", watch.run, faults))

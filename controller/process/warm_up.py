@@ -8,7 +8,6 @@ touches the process's real controller, log or clients.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -42,8 +41,7 @@ _EPOCH: Final = 1
 
 
 async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
-    """Register two brokers, make a topic, fence a broker and delete the topic, then make the models of all requests and
-    answers; a turn of the loop for each.
+    """Register two brokers, make a topic, fence a broker and delete the topic; a turn of the loop for each.
 
     A refusal is reported as a fault: it would mean that this build cannot make the simplest of changes.
     """
@@ -66,9 +64,16 @@ async def warm_up(scheduler: Scheduler, faults: FaultHandler) -> None:
     finally:
         for controller in log.controllers:
             controller.close()
+
+
+def make_models() -> Iterator[type[BaseModel]]:
+    """Make what checks and writes requests and answers: one model after the other, each milliseconds of work at most.
+
+    A model that is made already is given again.
+    """
     for model in _models_below(HttpModel, Message):
         model.model_rebuild()
-        await asyncio.sleep(0)  # the largest of them take milliseconds
+        yield model
 
 
 async def _rehearse(operations: Operations) -> None:

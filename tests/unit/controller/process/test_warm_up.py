@@ -19,10 +19,8 @@ _ROOT = Path(__file__).parents[4]
 # In a process of its own: in this one, other tests have long loaded everything.
 _PROGRAM = """
 import asyncio, sys
-import quorate.controller.process.server
 from quorate.controller.api.models import HttpModel
-from quorate.controller.engine.loop_scheduler import LoopScheduler
-from quorate.controller.process.warm_up import warm_up
+from quorate.controller.process.server import make_ready
 from quorate.controller.protocol.types import Message
 from quorate.metadata_log.records.codec_source import struct_reader, struct_writer
 
@@ -38,7 +36,7 @@ def below(model):
 def models(has):
     return {one.__name__ for one in below(HttpModel) | below(Message) if getattr(one, has)} - {"HttpModel", "Message"}
 
-async def rehearse(): await warm_up(LoopScheduler(Faults()), Faults())
+async def rehearse(): await make_ready(Faults())
 
 asyncio.run(rehearse())
 once = made()
