@@ -104,7 +104,7 @@ class _VersionPairs:
         One that is cancelled takes away what it added, or leaves what it removes.
         """
         versions, before = self.versions, self.before[rows]
-        is_open = versions.adding.lengths + versions.removing.lengths > 0
+        is_open = versions.are_open()
         found: Bools = is_open[before] & ~is_open[rows]
         at = np.flatnonzero(found)
         replicas = versions.replicas.take(rows[at])

@@ -20,7 +20,7 @@ _COMPLETED, _CANCELLED, _REMOVED, _OPEN = range(len(_OUTCOMES))
 
 def reassignments(versions: PartitionVersions) -> pa.Table:
     """The reassignments that took a while, and those that were done at once: a table of ``REASSIGNMENTS``."""
-    is_open = versions.adding.lengths + versions.removing.lengths > 0
+    is_open = versions.are_open()
     return pa.concat_tables([_lasting(versions, is_open), _at_once(versions, is_open)])
 
 

@@ -125,6 +125,11 @@ class PartitionVersions:
         found: Bools = (self.leader >= 0) & (self.replicas.first() == self.leader)
         return found
 
+    def are_open(self) -> Bools:
+        """Whether a reassignment is under way."""
+        found: Bools = self.adding.lengths + self.removing.lengths > 0
+        return found
+
     def key(self, rows: Longs) -> dict[str, pa.Array]:
         """The columns that name the partitions of these rows."""
         return {
