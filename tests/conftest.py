@@ -114,6 +114,14 @@ def _nothing_left_running() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _ctrl_c_is_pythons_own() -> Iterator[None]:
+    """Fail the test that leaves Ctrl-C to somebody: the next one that presses it would be heard by nobody."""
+    yield
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert handler is signal.default_int_handler, f"the test left SIGINT to {handler}"
+
+
+@pytest.fixture(autouse=True)
 def _images_are_sound() -> Iterator[None]:
     """Fail the test that leaves a controller or a broker with an image that breaks a rule of every image."""
     yield

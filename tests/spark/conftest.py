@@ -3,6 +3,7 @@
 Those that start Spark themselves, as a user does, run beside them in another worker, which takes some others too.
 """
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,11 +30,16 @@ _SMALL_DATA = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The session that all of them share: two cores, a heap of a gigabyte."""
+    """The session that all of them share: two cores, a heap of a gigabyte.
+
+    It lives beside whatever else its worker runs, so a Ctrl-C that one of those presses is not the session's.
+    """
     settings = SessionSettings(
         name="tests", master="local[2]", driver_memory="1g", java_options=QUICK_JAVA, conf=_SMALL_DATA
     )
+    usual = signal.getsignal(signal.SIGINT)
     with spark_session(settings) as session:
+        signal.signal(signal.SIGINT, usual)
         yield session
 
 

@@ -76,14 +76,7 @@ class Change:
         loop, has_come = asyncio.get_running_loop(), asyncio.Event()
         for _ in range(self.presses):
             loop.call_soon(signal.raise_signal, signal.SIGINT)
-
-        def answer_once_it_is_felt() -> None:
-            if not self.presses or any(task.cancelling() for task in asyncio.all_tasks()):
-                loop.call_later(self.answer_s, has_come.set)
-            else:
-                loop.call_soon(answer_once_it_is_felt)
-
-        loop.call_soon(answer_once_it_is_felt)
+        loop.call_later(self.answer_s, has_come.set)
         try:
             await has_come.wait()
         except asyncio.CancelledError:
