@@ -99,18 +99,11 @@ class _VersionPairs:
         return left, joined
 
     def completes(self, rows: Longs) -> Bools:
-        """Of some versions, whether a reassignment has arrived with them.
-
-        One that is cancelled takes away what it added, or leaves what it removes.
-        """
-        versions, before = self.versions, self.before[rows]
-        is_open = versions.are_open()
+        """Of some versions, whether a reassignment has arrived with them."""
+        before, is_open = self.before[rows], self.versions.are_open()
         found: Bools = is_open[before] & ~is_open[rows]
-        at = np.flatnonzero(found)
-        replicas = versions.replicas.take(rows[at])
-        adding, removing = versions.adding.take(before[at]), versions.removing.take(before[at])
-        stays = removing.without(replicas).lengths < removing.lengths
-        found[at] = (adding.without(replicas).lengths == 0) & ~stays
+        over = np.flatnonzero(found)  # few of many
+        found[over] = self.versions.have_arrived(before[over], rows[over])
         return found
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from quorate.pipeline.fold.fields import Bools, Longs
 from quorate.pipeline.incidents.partitions.intervals import edges
-from quorate.pipeline.incidents.partitions.lists import Lists
 from quorate.pipeline.incidents.partitions.versions import NEVER, PartitionVersions
 from quorate.pipeline.incidents.tables import REASSIGNMENTS, table_of, times
 from quorate.snapshots.incidents.kinds import OPEN, TOPIC_REMOVED
@@ -33,11 +32,10 @@ def _lasting(versions: PartitionVersions, is_open: Bools) -> pa.Table:
     last = np.where(is_ended, end - 1, latest)
     isr = versions.isr.take(np.where(is_ended, end, latest))
     adding, removing = versions.adding.take(last), versions.removing.take(last)
-    target = versions.replicas.take(last).without(removing)
-    reached = _same_members(versions.replicas.take(np.where(is_ended, end, 0)), target)
+    has_arrived = versions.have_arrived(last, np.where(is_ended, end, 0))
     gone = versions.gone_offset[first]
     outcome = np.select(
-        [is_ended & reached, is_ended, gone != NEVER], [_COMPLETED, _CANCELLED, _REMOVED], default=_OPEN
+        [is_ended & has_arrived, is_ended, gone != NEVER], [_COMPLETED, _CANCELLED, _REMOVED], default=_OPEN
     )
     to_offset = np.where(is_ended, versions.offset[end], gone)
     is_start = versions.is_start[first]
@@ -76,11 +74,6 @@ def _at_once(versions: PartitionVersions, is_open: Bools) -> pa.Table:
         "outcome": _outcomes(np.full(len(rows), _COMPLETED)),
     }
     return table_of(columns, REASSIGNMENTS)
-
-
-def _same_members(some: Lists, others: Lists) -> Bools:
-    found: Bools = (some.lengths == others.lengths) & (some.without(others).lengths == 0)
-    return found
 
 
 def _outcomes(codes: Longs) -> pa.Array:

@@ -130,6 +130,19 @@ class PartitionVersions:
         found: Bools = self.adding.lengths + self.removing.lengths > 0
         return found
 
+    def have_arrived(self, last: Longs, end: Longs) -> Bools:
+        """Whether reassignments came to their target.
+
+        One that is cancelled takes away what it added, or leaves what it removes.
+
+        Args:
+            last: rows of the last versions in which they were under way.
+            end: the row behind each.
+        """
+        reached, target = self.replicas.take(end), self.replicas.take(last).without(self.removing.take(last))
+        found: Bools = (reached.lengths == target.lengths) & (reached.without(target).lengths == 0)
+        return found
+
     def key(self, rows: Longs) -> dict[str, pa.Array]:
         """The columns that name the partitions of these rows."""
         return {

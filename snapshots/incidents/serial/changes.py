@@ -9,7 +9,7 @@ import numpy as np
 
 from quorate.snapshots.incidents import kinds
 from quorate.snapshots.incidents.causes import CAUSES, NONE, BrokerTimeline
-from quorate.snapshots.incidents.serial.reassignments import is_open
+from quorate.snapshots.incidents.serial.reassignments import has_arrived, is_open
 from quorate.snapshots.incidents.serial.versions import PartitionHistory, PartitionVersion
 
 
@@ -116,10 +116,7 @@ def _own_cause(
 
 
 def _completes(before: PartitionVersion, now: PartitionVersion) -> bool:
-    """Whether a reassignment has arrived: one that is cancelled takes away what it added, or leaves what it removes."""
-    is_over = is_open(before) and not is_open(now)
-    has_come = all(one in now.replicas for one in before.adding)
-    return is_over and has_come and not any(one in now.replicas for one in before.removing)
+    return is_open(before) and not is_open(now) and has_arrived(before, now)
 
 
 def _trace_to_brokers(

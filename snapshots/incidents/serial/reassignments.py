@@ -26,6 +26,14 @@ def is_open(version: PartitionVersion) -> bool:
     return bool(version.adding or version.removing)
 
 
+def has_arrived(last: PartitionVersion, end: PartitionVersion) -> bool:
+    """Whether a reassignment came to its target: cancelled, it takes away what it added, or leaves what it removes.
+
+    ``last``: the last version in which it was under way. ``end``: the one behind it.
+    """
+    return set(end.replicas) == {broker for broker in last.replicas if broker not in last.removing}
+
+
 def _lasting(partition: PartitionHistory) -> Iterator[Row]:
     versions = partition.versions
     for first, end in stretches_in_which(versions, is_open):
@@ -41,8 +49,7 @@ def _lasting(partition: PartitionHistory) -> Iterator[Row]:
             "waiting_for": [broker for broker in last.adding if broker not in isr],
         }
         if end is not None:
-            target = {broker for broker in last.replicas if broker not in last.removing}
-            outcome = "completed" if set(versions[end].replicas) == target else "cancelled"
+            outcome = "completed" if has_arrived(last, versions[end]) else "cancelled"
             yield {**row, **_end(versions[end].offset, versions[end].time_us, outcome)}
         elif partition.gone is not None:
             yield {**row, **_end(*partition.gone, TOPIC_REMOVED)}
