@@ -1,6 +1,7 @@
 """What every test shares: captured data, hypothesis profiles, patches, and the check that nothing is left running."""
 
 import asyncio
+import faulthandler
 import gc
 import inspect
 import signal
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, Phase, core, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.vendor import pretty
@@ -77,6 +79,15 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Have a test that failed ended when it hangs all the same, as in its teardown: pytest would no longer watch it."""
+    if isinstance(node, pytest.Collector):
+        return
+    seconds, stderr = float(node.config.getini("faulthandler_timeout")), node.config.stash[fault_handler_stderr_fd_key]
+    faulthandler.dump_traceback_later(seconds, file=stderr, exit=True)
 
 
 @pytest.fixture(scope="session")

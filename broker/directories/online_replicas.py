@@ -46,41 +46,45 @@ class Online:
 class Placements:
     """The directories in which replicas were, seen from an image later."""
 
-    #: Of the later image.
+    #: Of the later image, by the codes of the earlier one: the later has none of a directory that nothing lies in.
     online: Online
     #: int32[codes]: for every code that was, the present one of the same directory; None: all hold.
     codes: NDArray[np.int32] | None
 
     @classmethod
-    def of(cls, before: DirectoryDictionary, now: DirectoryDictionary, online: Online) -> Self:
-        """By the dictionaries of both images."""
-        return cls(online, None if before.is_continued_by(now) else before.codes_in(now))
+    def of(cls, before: DirectoryDictionary, now: MetadataImage, brokers: Iterable[int], online: Online) -> Self:
+        """Of these brokers. ``before``: of the earlier image. ``online``: ``online_places`` of the later."""
+        directories = now.partitions.directories
+        if before.is_continued_by(directories):
+            return cls(online, None)
+        return cls(online_places(now, brokers, before), before.codes_in(directories))
 
     def left_behind(self, brokers: NDArray[np.int32], codes: NDArray[np.int32], old_codes: NDArray[np.int32]) -> Flags:
         """bool[n]: whether a replica was placed in another directory, and the one that it had is offline.
 
         What lies there does not come along. ``old_codes``: of the image before.
         """
-        if self.codes is not None:
-            old_codes = self.codes[old_codes]
-        is_left: Flags = codes != old_codes
+        is_left: Flags = codes != (old_codes if self.codes is None else self.codes[old_codes])
         at = np.flatnonzero(is_left)
         is_left[at] = ~self.online.has(brokers[at], old_codes[at])
         return is_left
 
 
-def online_places(image: MetadataImage, brokers: Iterable[int]) -> Online:
-    """Of these brokers, by what they registered."""
+def online_places(
+    image: MetadataImage, brokers: Iterable[int], directories: DirectoryDictionary | None = None
+) -> Online:
+    """Of these brokers, by what they registered. ``directories``: says the codes; None: the image's own."""
+    codes_of = image.partitions.directories if directories is None else directories
     owners: list[int] = []
     codes: list[int] = []
     anywhere: list[int] = []
     for broker in sorted(brokers):
         known = image.cluster.brokers.get(broker)
-        directories = () if known is None else known.directories
-        if not directories:
+        registered = () if known is None else known.directories
+        if not registered:
             anywhere.append(broker)
             continue
-        found = (image.partitions.directories.code(directory) for directory in directories)
+        found = (codes_of.code(directory) for directory in registered)
         online = [MIGRATING_CODE, UNASSIGNED_CODE, *(code for code in found if code is not None)]
         owners += [broker] * len(online)
         codes += online

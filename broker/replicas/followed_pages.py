@@ -149,7 +149,7 @@ class FollowedPages:
         if is_recast or image.cluster is not before.cluster or directories is not before.partitions.directories:
             online, self._online = self._online, online_places(image, hosted)
             is_recast = is_recast or online != self._online
-        self._placements = Placements.of(before.partitions.directories, directories, self._online)
+        self._placements = Placements.of(before.partitions.directories, image, hosted, self._online)
         self._dropped_links = set()
         old_pages, pages = before.partitions.pages, image.partitions.pages
         fresh: dict[int, PageFollowed] = {}

@@ -175,24 +175,19 @@ def ask(
 
 
 async def answered(change: Coroutine[Any, Any, T]) -> T:
-    """The answer to a change, also where Ctrl-C is pressed before it comes: the next wait for anything then ends.
+    """The answer to a change. Where Ctrl-C is pressed before it comes, what the change itself does with it is awaited.
 
     Raises:
-        CancelledError: Ctrl-C was pressed and no answer came in time, or a refusal. As the change itself.
+        CancelledError: Ctrl-C was pressed; whatever came of the change by then, or did not. As the change itself.
     """
     sent = asyncio.ensure_future(change)
     try:
         return await asyncio.shield(sent)
     except asyncio.CancelledError:
         await asyncio.wait([sent], timeout=_LAST_ANSWER_S)
-        if sent.cancel() or sent.cancelled() or sent.exception() is not None:
-            raise
-        task = asyncio.current_task()
-        assert task is not None, "a coroutine runs in a task"
-        # Said anew, not twice: who runs the task takes it for Ctrl-C only where it was cancelled once.
-        task.uncancel()
-        task.cancel()
-        return sent.result()
+        if not sent.cancel() and not sent.cancelled():
+            sent.exception()  # of which nobody is told: the command ends by Ctrl-C
+        raise
 
 
 async def _put_to(answers: Sender, question: Callable[[ControllerClient], Awaitable[T]]) -> T:

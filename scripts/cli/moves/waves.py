@@ -15,7 +15,7 @@ from quorate.controller.protocol import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from quorate.metadata_log.errors import ErrorCode, OutcomeUnknown
+from quorate.metadata_log.errors import ErrorCode, OutcomeUnknown, QuorateError
 from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import PartitionName
 from quorate.scripts.cli.moves.progress import MoveProgress, Stall
@@ -124,17 +124,26 @@ class MoveRun:
         chosen = dict(islice(self.waiting.items(), count))
         # Where it is not known whether it was done they are asked for again: the same target twice is no change.
         with suppress(OutcomeUnknown):
-            self.asked = set(chosen)
-            reply = await answered(client.alter_partition_reassignments(reassignment_request(chosen)))
-            self.asked.clear()
-            for topic in reply.responses:
-                for one in topic.partitions:
-                    name = (topic.name, one.partition_index)
-                    self.waiting.pop(name, None)
-                    if one.error_code is ErrorCode.NONE:
-                        self.under_way.add(name)
-                    else:
-                        self.refused[name] = f"{one.error_message or 'refused'} ({one.error_code.name})"
+            await answered(self._ask_for(client, chosen))
+
+    async def _ask_for(self, client: ControllerClient, chosen: Mapping[PartitionName, Sequence[int]]) -> None:
+        self.asked |= chosen.keys()
+        try:
+            reply = await client.alter_partition_reassignments(reassignment_request(chosen))
+        except OutcomeUnknown:
+            raise
+        except QuorateError:
+            self.asked -= chosen.keys()
+            raise
+        self.asked -= chosen.keys()
+        for topic in reply.responses:
+            for one in topic.partitions:
+                name = (topic.name, one.partition_index)
+                self.waiting.pop(name, None)
+                if one.error_code is ErrorCode.NONE:
+                    self.under_way.add(name)
+                else:
+                    self.refused[name] = f"{one.error_message or 'refused'} ({one.error_code.name})"
 
     async def _stalls(
         self, client: ControllerClient, open_now: Mapping[PartitionName, OngoingPartitionReassignment]

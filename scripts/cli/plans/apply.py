@@ -160,8 +160,11 @@ class PlanRun:
                 if moves is not None and (self._options.wait or (step.waits and number < last)):
                     self._wait(moves)
         except KeyboardInterrupt:
+            reached = self._applied[-1].outcome if self._applied else "earlier"
+            if reached == "unknown":
+                self._say_how_it_is_known()
             if self._on_their_way:
-                self._end_waiting()
+                self._end_waiting(are_known=reached in ("done", "earlier"))
             raise
         finally:
             # Also when an outcome is unknown: what was reached is needed most then.
@@ -177,24 +180,38 @@ class PlanRun:
         request_id = step_id(self._plan, self._request_id, number)
         self._note(step, request_id, "unknown")
         try:
-            reply = ask(*self._whom, lambda client: answered(send_step(client, step, request_id)))
+            outcomes = ask(*self._whom, lambda client: answered(self._sent(client, step, request_id)))
         except OutcomeUnknown:
-            sys.stderr.write(f"quorate: this was request {request_id}: quorate history tells whether it was made\n")
+            self._say_how_it_is_known()
             raise
         except ApiError as error:
-            self._know(outcome="refused")
             if error.code is ErrorCode.INVALID_UPDATE_VERSION:
                 refuse_changed([ask(*self._whom, lambda client: _standing_now(client, step))], was_done=number)
+            raise
+        exit_by(outcomes)
+
+    async def _sent(self, client: ControllerClient, step: PlanStep, request_id: str) -> list[ItemOutcome]:
+        """Notes and tells what came of it, too: also where Ctrl-C is what the command then ends by."""
+        try:
+            reply = await send_step(client, step, request_id)
+        except OutcomeUnknown:
+            raise
+        except ApiError:
+            self._know(outcome="refused")
             raise
         outcomes = outcomes_of(step, reply)
         is_done = all(outcome.is_done for outcome in outcomes)
         self._know(outcome="done" if is_done else "refused", reply=reply.model_dump(mode="json"))
-        if self._options.as_json:
-            exit_by(outcomes)
-        else:
+        if not self._options.as_json:
             self._show(outcomes)
-            exit_by(outcomes)
-            sys.stderr.write(f"quorate: this was request {request_id}: quorate undo {request_id}\n")
+            if is_done:
+                sys.stderr.write(f"quorate: this was request {request_id}: quorate undo {request_id}\n")
+        return outcomes
+
+    def _say_how_it_is_known(self) -> None:
+        """Of the step that was reached last, of which nobody knows whether it was done."""
+        request_id = self._applied[-1].request_id
+        sys.stderr.write(f"quorate: this was request {request_id}: quorate history tells whether it was made\n")
 
     def _show(self, outcomes: list[ItemOutcome]) -> None:
         done = [outcome.done for outcome in outcomes if outcome.is_done]
@@ -222,9 +239,11 @@ class PlanRun:
         done = {(one.topic, one.partition) for one in moves.partitions}
         self._on_their_way = [one for one in self._on_their_way if (one.topic, one.partition) not in done]
 
-    def _end_waiting(self) -> None:
+    def _end_waiting(self, *, are_known: bool) -> None:
+        """``are_known``: all moves on their way have been begun, for all that is known."""
         if self._options.if_interrupted is IfInterrupted.LEAVE:
-            sys.stderr.write("quorate: the moves go on; the same `quorate apply` goes on with the plan, too\n")
+            which = "the moves" if are_known else "moves that were begun"
+            sys.stderr.write(f"quorate: {which} go on; the same `quorate apply` goes on with the plan, too\n")
             return
         count = ask(*self._whom, lambda client: _cancel_open(client, self._on_their_way))
         sys.stderr.write(f"quorate: moves that were not over, and were taken back: {count}\n")

@@ -209,6 +209,19 @@ def test_what_a_replica_holds_outlasts_that_directories_are_numbered_anew() -> N
     assert led.said() == [OWN_END]
 
 
+def test_what_lies_in_an_online_directory_comes_along_to_another_where_a_checkpoint_knows_it_no_more() -> None:
+    """Nothing lies in it any more, so that no replica of the image that is read anew names it."""
+    followed = Followed([2, 1], isr=[2])
+    followed.replay(online(DIRECTORY, OTHER))
+    followed.copy(777)
+    followed.reload(in_directory(OTHER), change(0, 0, leader=3))
+    assert followed.said() == [777]
+    led = Followed([2, 1], isr=[1, 2], leader=1)
+    led.replay(online(DIRECTORY, OTHER))
+    led.reload(in_directory(OTHER), change(0, 0, leader=2, isr=[2]))
+    assert led.said() == [OWN_END]
+
+
 def test_what_lies_in_a_directory_that_is_offline_does_not_come_along_to_one_that_has_its_number_now() -> None:
     followed = Followed([2, 1], isr=[2])
     followed.copy(777)

@@ -91,8 +91,11 @@ def told_of(change: Change) -> list[str]:
     """What is known of a change when the command has been ended by Ctrl-C."""
     told: list[str] = []
 
+    async def noted() -> None:
+        told.append(await change())
+
     async def question(client: ControllerClient) -> None:
-        told.append(await answered(change()))
+        await answered(noted())
         await asyncio.Event().wait()
 
     with pytest.raises(KeyboardInterrupt):
