@@ -29,6 +29,9 @@ ANCHOR_SECONDS: Final = 4.0
 #: Share of a core that rebuilding states for whoever asks may take on average, and what it may take at once.
 REBUILD_SHARE: Final = 0.01
 REBUILD_SECONDS_MAX: Final = 2.0
+#: Of the log that one state may be rebuilt from: some tenths of a second. Only a mass change writes more between two
+#: anchors, and to replay it twice would hold it up, on this node as on those beside it.
+REBUILD_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 class StateDigests:
@@ -89,7 +92,8 @@ class StateDigests:
 
         Raises:
             ApiError: REQUEST_TIMED_OUT, the log has not been applied that far in time; OFFSET_OUT_OF_RANGE, the state
-                is not kept any more. Overloaded: it would have to be rebuilt, and enough have been.
+                is not kept any more, and none that it is near to. Overloaded: it would have to be rebuilt, and enough
+                have been.
         """
         image = self._newest if offset is None else await self._image_at(offset, wait_ms)
         digest, seconds = await run_in_turn(partial(self._timed, image), self._lock)
@@ -125,6 +129,7 @@ class StateDigests:
                 kept = ", ".join(map(str, self.kept_offsets())) or "none"
                 message = f"the state at offset {offset} is not kept; kept are {kept}"
                 raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+            self._require_near(anchors[-1].provenance.end_offset, offset)
             self._require_credit()
             step = await replayed_to(self._log, anchors[-1], Moment(offset=offset), self._replaying)
             self._credit -= step.seconds
@@ -134,6 +139,16 @@ class StateDigests:
     def _goes_on_from(self, image: MetadataImage, offset: int) -> bool:
         end = image.provenance.end_offset
         return self._log.log_start_offset <= end < offset and self._log.epoch_at(end) is not None
+
+    def _require_near(self, kept: int, offset: int) -> None:
+        behind = self._log.bytes_from(offset) if offset < self._log.high_watermark else 0
+        size = self._log.bytes_from(kept) - behind
+        if size > REBUILD_BYTES_MAX:
+            message = (
+                f"the state at offset {offset} is not kept, and from the one before it that is, at {kept}, it is "
+                f"{size:,} bytes of the log: more than the {REBUILD_BYTES_MAX:,} that are replayed for a digest"
+            )
+            raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
 
     def _require_credit(self) -> None:
         now = time.monotonic()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from quorate.controller.background.checkpoint_pace import Unpaced
+from quorate.controller.feed.feed import FeedSource
 from quorate.controller.reads import digests as reads_digests
 from quorate.controller.reads.digests import StateDigests
 from quorate.metadata_log.errors import ApiError, ErrorCode
@@ -18,6 +19,7 @@ from quorate.snapshots.image.image_history import IMAGES_KEPT
 from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay import replay
+from tests.unit.controller.reads.test_past_transactions import SearchedLog
 
 
 def images(count: int) -> list[MetadataImage]:
@@ -98,3 +100,38 @@ async def test_nothing_of_the_first_log_is_left_where_another_one_has_gone_beyon
     assert digests.kept_offsets() == [1, 5]
     assert await digests.at(1, 0) == (1, digest_image(first).text)
     assert await refused(digests, 3) is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.fixture
+def behind_an_anchor(monkeypatch: pytest.MonkeyPatch) -> tuple[StateDigests, list[MetadataImage]]:
+    """The first state is an anchor, the last ones are kept, and a state takes a byte of the log."""
+    states = images(IMAGES_KEPT + 12)
+    records = tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states)))
+    monkeypatch.setattr(reads_digests, "ANCHOR_SECONDS", 1e9)
+    digests = StateDigests(cast(FeedSource, SearchedLog(records)), DigestMemory(), Unpaced())
+    monkeypatch.setattr(digests, "_anchored_at", -2e9)
+    for image in states[1:]:
+        digests.note(image)
+    return digests, states
+
+
+async def test_state_near_one_that_is_kept_is_rebuilt(
+    monkeypatch: pytest.MonkeyPatch, behind_an_anchor: tuple[StateDigests, list[MetadataImage]]
+) -> None:
+    digests, states = behind_an_anchor
+    monkeypatch.setattr(reads_digests, "REBUILD_BYTES_MAX", 8)
+    assert digests.kept_offsets()[:2] == [1, 13]
+    assert await digests.at(9, 0) == (9, digest_image(states[9]).text)
+
+
+async def test_state_that_much_of_the_log_lies_before_is_not_rebuilt(
+    monkeypatch: pytest.MonkeyPatch, behind_an_anchor: tuple[StateDigests, list[MetadataImage]]
+) -> None:
+    digests, _ = behind_an_anchor
+    monkeypatch.setattr(reads_digests, "REBUILD_BYTES_MAX", 8)
+    with pytest.raises(
+        ApiError, match=r"offset 10 is not kept, .* at 1, it is 9 bytes of the log: more than the 8"
+    ) as e:
+        await digests.at(10, 0)
+    assert e.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert digests.spent_seconds == 0
