@@ -7,6 +7,7 @@ and the rows as one opaque element of its full width, and constant bytes are wri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,10 @@ _BLOCK_ROWS: Final = 8192
 #: Rows compared in the first look for the end of a run; each further look takes more of them, up to a block.
 _FIRST_LOOK_ROWS: Final = 64
 _LOOK_GROWTH: Final = 8
+#: Forms whose constant bytes are kept for a block of rows, some hundreds of kilobytes each: mass changes have two.
+_FORMS_KEPT: Final = 8
+#: Varints below this number are kept: the offset deltas of all batches but large ones.
+_VARINTS_KEPT: Final = 1 << 15
 
 
 def delta_widths(first_delta: int, count: int) -> Iterator[tuple[int, int, int]]:
@@ -38,7 +43,26 @@ def delta_widths(first_delta: int, count: int) -> Iterator[tuple[int, int, int]]
 
 
 def varints(first: int, count: int, width: int) -> ByteColumn:
-    """The zigzag varints of the numbers from ``first`` on, which all take ``width`` bytes: uint8[count, width]."""
+    """The zigzag varints of the numbers from ``first`` on, which all take ``width`` bytes: uint8[count, width].
+
+    Not to be written to.
+    """
+    if first + count > _VARINTS_KEPT:
+        return _made_varints(first, count, width)
+    lowest, kept = _kept_varints(width)
+    return kept[first - lowest : first - lowest + count]
+
+
+@cache
+def _kept_varints(width: int) -> tuple[int, ByteColumn]:
+    """The lowest number whose varint takes ``width`` bytes, and those from it on as far as they are kept."""
+    lowest = 1 << (7 * width - 8) if width > 1 else 0
+    kept = np.ascontiguousarray(_made_varints(lowest, min(_VARINTS_KEPT, 1 << (7 * width - 1)) - lowest, width))
+    kept.setflags(write=False)
+    return lowest, kept
+
+
+def _made_varints(first: int, count: int, width: int) -> ByteColumn:
     number: np.dtype[Any] = np.dtype("<u4" if width <= 4 else "<u8")
     zigzag = np.arange(first << 1, (first + count) << 1, 2, dtype=number)
     packed = np.zeros(count, number)
@@ -84,11 +108,6 @@ def _layout_of_run(run: Run) -> Layout:
     return layout_of(run.TYPE_ID, run.version, lengths)
 
 
-def _tiled(row: bytes, count: int) -> ByteColumn:
-    """The same row ``count`` times, to be written to: uint8[count, size]."""
-    return np.frombuffer(bytearray(row) * count, np.uint8).reshape(count, len(row))
-
-
 def _put_bytes(rows: ByteColumn, start: int, data: ByteColumn) -> None:
     """Put ``data`` (uint8[n, size], or one row for all) into the rows."""
     size = data.shape[1]
@@ -103,20 +122,31 @@ def _wire_bytes(column: Column, values: npt.NDArray[Any]) -> ByteColumn:
 # --- reading -----------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=_FORMS_KEPT)
+def _constants(form: RowForm) -> tuple[ByteColumn, ByteColumn]:
+    """A form's template for each row of a block, and where it has constant bytes, offset deltas left out."""
+    end = form.delta_start + form.delta_width
+    mask = form.mask[: form.delta_start] + bytes(form.delta_width) + form.mask[end:]
+    tiled = [np.frombuffer(row * _BLOCK_ROWS, np.uint8).reshape(_BLOCK_ROWS, -1) for row in (form.template, mask)]
+    return tiled[0], tiled[1]
+
+
 def matching_rows(rows: ByteColumn, form: RowForm, first_delta: int) -> int:
     """The number of rows from the first on that have the form's constant bytes and the offset deltas that are due."""
+    template, mask = _constants(form)
     done, look = 0, _FIRST_LOOK_ROWS
-    expected = mask = scratch = np.empty((0, form.size), np.uint8)
+    scratch = np.empty((0, form.size), np.uint8)
     while done < len(rows):
         count = min(look, len(rows) - done)
-        if len(expected) < count:
-            expected, mask = _tiled(form.template, count), _tiled(form.mask, count)
-            scratch = np.empty_like(expected)
-        _put_bytes(expected[:count], form.delta_start, varints(first_delta + done, count, form.delta_width))
-        differs = np.bitwise_xor(rows[done : done + count], expected[:count], out=scratch[:count])
+        if len(scratch) < count:
+            scratch = np.empty((count, form.size), np.uint8)
+        some = rows[done : done + count]
+        differs = np.bitwise_xor(some, template[:count], out=scratch[:count])
         differs &= mask[:count]
-        if differs.max():
-            return done + int(np.argmax(differs.any(axis=1)))
+        deltas = _bytes_of(some, form.delta_start, form.delta_width)
+        due = varints(first_delta + done, count, form.delta_width)
+        if differs.max() or not np.array_equal(deltas, due):
+            return done + int(np.argmax(differs.any(axis=1) | (deltas != due).any(axis=1)))
         done += count
         look = min(look * _LOOK_GROWTH, _BLOCK_ROWS)
     return done
@@ -135,6 +165,11 @@ def _column(column: Column, values: ByteColumn) -> npt.NDArray[Any]:
         shape = (*shape, 16)
     if not column.size:
         return np.empty(shape, _RUN_TYPES[width])
-    raw = np.ascontiguousarray(values[:, column.start : column.start + column.size].view(f"V{column.size}"))
+    raw = _bytes_of(values, column.start, column.size)
     elements: npt.NDArray[Any] = raw.view(_WIRE_TYPES[width]).astype(_RUN_TYPES[width], copy=False)
     return elements.reshape(shape)
+
+
+def _bytes_of(rows: ByteColumn, start: int, size: int) -> ByteColumn:
+    """Some bytes of every row, one row's behind the other's: uint8[n, size]."""
+    return np.ascontiguousarray(rows[:, start : start + size].view(f"V{size}")).view(np.uint8).reshape(-1, size)
