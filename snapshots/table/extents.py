@@ -6,7 +6,7 @@ of a mass change do, from the pages themselves: a look-up in a large map misses 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from quorate.metadata_log.ids import UUID_BYTES, Uuid
 from quorate.snapshots.pauses import Pause
-from quorate.snapshots.table import page_access
-from quorate.snapshots.table.pages import PAGE_SHIFT, Page, Rows
+from quorate.snapshots.table.pages import PAGE_SHIFT, AnyColumn, Page, Rows
 
 
 class Extent(NamedTuple):
@@ -36,6 +35,10 @@ _NEIGHBOURS_MIN: Final = 32
 _ROWS_BETWEEN_MAX: Final = 16
 #: Topics that are looked up between two pauses, or worked on: half a millisecond at most.
 TOPICS_AT_ONCE: Final = 64
+
+
+#: Columns of strictly ascending rows by name, as ``page_access.gather`` has them.
+Gather = Callable[[Rows, Sequence[str]], Mapping[str, AnyColumn]]
 
 
 class ExtentsByTopic(Protocol):
@@ -71,7 +74,8 @@ class TopicStretches:
         is_other = words[1:, 0] != words[:-1, 0]
         is_other |= words[1:, 1] != words[:-1, 1]
         starts = np.concatenate([np.zeros(min(1, len(words)), np.int64), np.flatnonzero(is_other) + 1])
-        return cls(topic_ids.take(starts, axis=0), starts, np.diff(starts, append=len(words)))
+        ends = np.concatenate([starts[1:], np.full(min(1, len(words)), len(words), np.int64)])
+        return cls(topic_ids.take(starts, axis=0), starts, ends - starts)
 
     @property
     def topics(self) -> list[Uuid]:
@@ -94,18 +98,29 @@ class TopicStretches:
 
 
 def reserved_rows(
-    extents: ExtentsByTopic, pages: Sequence[Page], topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]
+    extents: ExtentsByTopic,
+    pages: Sequence[Page],
+    gather: Gather,
+    topic_ids: NDArray[np.uint8],
+    partition_ids: NDArray[np.int32],
 ) -> Rows:
-    """int64[n]: rows reserved for partitions (uint8[n, 16], int32[n]); -1 where none is."""
+    """int64[n]: rows reserved for partitions (uint8[n, 16], int32[n]); -1 where none is.
+
+    ``gather``: of these pages.
+    """
     stretches = TopicStretches.of(topic_ids)
-    rows = _neighbouring_rows(extents, pages, stretches, partition_ids)
+    rows = _neighbouring_rows(extents, pages, gather, stretches, partition_ids)
     if rows is not None:
         return rows
     return stretches.find_rows(extent_column(extents.get_many(stretches.topics)), partition_ids)
 
 
 def _neighbouring_rows(
-    extents: ExtentsByTopic, pages: Sequence[Page], stretches: TopicStretches, partition_ids: NDArray[np.int32]
+    extents: ExtentsByTopic,
+    pages: Sequence[Page],
+    gather: Gather,
+    stretches: TopicStretches,
+    partition_ids: NDArray[np.int32],
 ) -> Rows | None:
     """The rows of partitions, strictly ascending; None: they do not ascend, or one of them was never declared."""
     if len(stretches) < _NEIGHBOURS_MIN:
@@ -118,7 +133,7 @@ def _neighbouring_rows(
         return None
     starts = _first_partitions(pages, first.first_row, end)
     if len(starts) > len(stretches):
-        known = page_access.gather(pages, starts, ("topic_ids",))["topic_ids"]
+        known = gather(starts, ("topic_ids",))["topic_ids"]
         starts = starts[np.isin(_halves(known), _halves(stretches.ids))]
     if len(starts) != len(stretches):
         return None
@@ -127,8 +142,8 @@ def _neighbouring_rows(
     rows += partition_ids
     if rows[0] < first.first_row or rows[-1] >= end or (rows[1:] <= rows[:-1]).any():
         return None
-    known = page_access.gather(pages, starts, ("topic_ids",))["topic_ids"]
-    numbers = page_access.gather(pages, rows, ("partition_ids",))["partition_ids"]
+    known = gather(starts, ("topic_ids",))["topic_ids"]
+    numbers = gather(rows, ("partition_ids",))["partition_ids"]  # last: who has these rows next has them cut already
     return rows if np.array_equal(known, stretches.ids) and np.array_equal(numbers, partition_ids) else None
 
 

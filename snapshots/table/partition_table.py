@@ -8,6 +8,7 @@ and column that did not change. A row number means something in one table only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -118,7 +119,9 @@ class PartitionTable:
 
     def reserved_rows_for(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: as ``rows_for``; one between others of its topic that was never declared has its empty row."""
-        return reserved_rows(self.extents, self.pages, topic_ids, partition_ids)
+        return reserved_rows(
+            self.extents, self.pages, partial(page_access.gather, self.pages), topic_ids, partition_ids
+        )
 
     def partition_id(self, row: int) -> int:
         """The partition number in a row; -1 if it holds none."""

@@ -107,7 +107,7 @@ class TableEditor:
 
     def find_rows(self, topic_ids: NDArray[np.uint8], partition_ids: NDArray[np.int32]) -> Rows:
         """int64[n]: rows reserved now for partitions (uint8[n, 16], int32[n]); -1 where none is."""
-        return reserved_rows(self._extents, self.pages.pages, topic_ids, partition_ids)
+        return reserved_rows(self._extents, self.pages.pages, self.pages.gather, topic_ids, partition_ids)
 
     def reserve(self, sizes: Mapping[Uuid, int], width: int = NEW_PAGE_WIDTH) -> None:
         """Make sure that topics have rows for partitions 0 to their size (exclusive).
