@@ -12,7 +12,6 @@ from quorate.snapshots.table import page_access
 from quorate.snapshots.table.pages import (
     COLUMNS,
     EPOCH_COLUMNS,
-    EPOCH_TYPE,
     LIST_COLUMNS,
     MASK_COLUMNS,
     NO_BROKER,
@@ -191,15 +190,14 @@ class PageEditor:
         if not increments.any():
             return
         self.touch(rows)
-        for number, local, at in self._spans(rows):
-            column = self.column(number, name)
-            before = column[local]
-            after = before + increments[at]
-            if column.dtype != EPOCH_TYPE:
-                column = self._epochs(number, name, 0, int(after.max()))
-            elif (after < before).any():  # numpy wraps in silence
-                raise _beyond(name)
-            column[local] = after
+        before = self.gather(rows, (name,))[name]
+        after = before + increments
+        if (after < before).any():  # numpy wraps in silence
+            raise _beyond(name)
+        touched = self._spans(rows)
+        highest = np.maximum.reduceat(after, [at.start for _, _, at in touched]).tolist()
+        for (number, local, at), highest_here in zip(touched, highest, strict=True):
+            self._epochs(number, name, 0, highest_here)[local] = after[at]
 
     def clear(self, rows: Rows) -> None:
         """Empty some rows, ascending."""
