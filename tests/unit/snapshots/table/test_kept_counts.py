@@ -85,11 +85,34 @@ def test_counting_on_looks_at_the_rows_that_were_touched_as_they_were_and_as_the
 
 def test_mass_change_is_counted_in_parts_as_it_comes(counted_rows: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_counts, "_ROWS_AT_ONCE", 3000)
+    monkeypatch.setattr(kept_counts, "_WAITING_MAX", 9000)
     image = two_topics()
+    tally_of(image.partitions)
     counted_rows.clear()
-    image = replay(image, as_runs(shrunk(BIG, range(7000))))
+    image = replay(image, as_runs(shrunk(BIG, range(5000))))
+    assert counted_rows == []
+    image = replay(image, as_runs(shrunk(BIG, range(4000, 8001))))
 
-    assert counted_rows == [3000, 3000, 1000]
+    assert counted_rows == [3000, 3000, 2001]
+    counted_rows.clear()
+    assert_right(image)
+
+
+def test_small_changes_are_counted_when_there_are_many_of_them(
+    counted_rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_counts, "_CHANGES_MAX", 5)
+    image = two_topics()
+    tally_of(image.partitions)
+    counted_rows.clear()
+    for number in range(3):
+        image = replay(image, [versioned(one) for one in shrunk(BIG, [number])])
+    for number in range(2):
+        image = replay(image, as_runs(shrunk(SMALL, range(20 * number, 20 * number + 20))))
+    assert counted_rows == []
+    image = replay(image, [versioned(one) for one in shrunk(BIG, [7])])
+
+    assert counted_rows == [44]
     counted_rows.clear()
     assert_right(image)
 
