@@ -48,19 +48,21 @@ class MassChange:
             self._expected_until_ms = now_ms + EXPECTED_MS
         return may_wait
 
-    def took(self, elapsed_ms: float) -> None:
-        """Note what it took to take an update."""
-        self._taking_ms = _rather_more(self._taking_ms, elapsed_ms)
+    def took(self, elapsed_ms: float, updates: int) -> None:
+        """Note what it took to take so many updates as one."""
+        self._taking_ms = _rather_more(self._taking_ms, elapsed_ms / updates)
 
-    def wait_ms(self, waiting: int, all_said_ms: float, now_ms: float) -> float:
+    def wait_ms(self, waiting: int, takings: int, all_said_ms: float, now_ms: float) -> float:
         """The time to wait before saying anything, or looking again whether to; 0: now.
 
         Args:
             waiting: updates that are to be taken before.
+            takings: in how many pieces they are.
             all_said_ms: when nothing was left to be said last. However much there is, all of it comes between two
                 silences: what is left for after the next one might come too late.
         """
-        taking_all_ms = waiting * (self._taking_ms + self._replay_ms)  # another one is replayed behind each
+        # Behind each piece another update is replayed.
+        taking_all_ms = waiting * self._taking_ms + takings * self._replay_ms
         until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max - taking_all_ms)
         return max(0.0, until_ms - now_ms)
 

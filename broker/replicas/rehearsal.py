@@ -180,7 +180,9 @@ class RehearsalReplicas(ReplicaManager):
     async def _let_mass_changes_pass(self) -> None:
         if not self._follower.is_behind:
             self._all_said_ms = self._machine.now_ms()
-        while wait_ms := self._mass_change.wait_ms(self._waiting.count, self._all_said_ms, self._machine.now_ms()):
+        while wait_ms := self._mass_change.wait_ms(
+            self._waiting.count, len(self._waiting), self._all_said_ms, self._machine.now_ms()
+        ):
             await self._machine.sleep_ms(max(_WAIT_MIN_MS, min(wait_ms, _LOOK_MS)))
 
     async def _take_waiting(self) -> None:
@@ -193,7 +195,7 @@ class RehearsalReplicas(ReplicaManager):
     def _take_first(self) -> None:
         first, begun_ms = self._waiting.take_first(), self._machine.now_ms()
         self._take(first.image, first.own_end)
-        self._mass_change.took((self._machine.now_ms() - begun_ms) / first.size)
+        self._mass_change.took(self._machine.now_ms() - begun_ms, first.size)
 
     def _own_end(self) -> int:
         return self._model.end(self._machine.wall_ms())

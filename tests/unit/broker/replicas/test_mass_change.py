@@ -33,20 +33,20 @@ INTERVAL_MS = 500.0
 
 def test_small_changes_are_waited_for_by_nobody() -> None:
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
-    assert change.wait_ms(0, 0.0, 0.0) == 0.0
+    assert change.wait_ms(0, 0, 0.0, 0.0) == 0.0
     for now in range(100):
         change.came(MASS_RECORDS - 1, 0.0, float(now))
-        assert change.wait_ms(0, float(now), float(now)) == 0.0
+        assert change.wait_ms(0, 0, float(now), float(now)) == 0.0
 
 
 def test_mass_change_is_over_when_nothing_has_come_for_a_moment() -> None:
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
     change.came(MASS_RECORDS, 0.0, 1_000.0)
-    assert change.wait_ms(0, 1_000.0, 1_000.0) == EXPECTED_MS
+    assert change.wait_ms(0, 0, 1_000.0, 1_000.0) == EXPECTED_MS
     change.came(MASS_RECORDS, 0.0, 1_100.0)
     change.came(1, 0.0, 1_200.0)
-    assert change.wait_ms(0, 1_000.0, 1_200.0) == EXPECTED_MS - 100.0
-    assert change.wait_ms(0, 1_000.0, 1_100.0 + EXPECTED_MS) == 0.0
+    assert change.wait_ms(0, 0, 1_000.0, 1_200.0) == EXPECTED_MS - 100.0
+    assert change.wait_ms(0, 0, 1_000.0, 1_100.0 + EXPECTED_MS) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -56,37 +56,46 @@ def test_mass_change_that_lasts_is_interrupted(lag_max_ms: float, silence_ms: fl
     change = MassChange(lag_max_ms, INTERVAL_MS)
     for now in range(0, int(silence_ms), 10):
         change.came(MASS_RECORDS, 0.0, float(now))
-        assert 0.0 < change.wait_ms(0, 0.0, float(now)) <= silence_ms - now
+        assert 0.0 < change.wait_ms(0, 0, 0.0, float(now)) <= silence_ms - now
     change.came(MASS_RECORDS, 0.0, silence_ms)
-    assert change.wait_ms(0, 0.0, silence_ms) == 0.0
-    assert change.wait_ms(0, silence_ms, silence_ms) > 0.0, "and the next silence begins"
+    assert change.wait_ms(0, 0, 0.0, silence_ms) == 0.0
+    assert change.wait_ms(0, 0, silence_ms, silence_ms) > 0.0, "and the next silence begins"
 
 
 def mass_change_that_costs(replay_ms: float, taking_ms: float) -> MassChange:
     """One of which the second update is there, 25 ms behind the first, which took so long to be taken."""
     change = MassChange(LAG_MAX_MS, INTERVAL_MS)
     assert not change.came(MASS_RECORDS, replay_ms, 0.0), "by the first is known what the others take"
-    change.took(taking_ms)
+    change.took(taking_ms, 1)
     assert change.came(MASS_RECORDS, replay_ms, 25.0)
     return change
 
 
+@pytest.mark.parametrize("pieces_max", [IMAGES_HELD_MAX, 1_000])
 @pytest.mark.parametrize(("replay_ms", "taking_ms"), [(10.0, 5.0), (26.0, 44.0), (14.0, 14.0), (200.0, 1.0)])
-def test_silence_and_what_waits_at_its_end_take_no_longer_than_silence_may(replay_ms: float, taking_ms: float) -> None:
+def test_silence_and_what_waits_at_its_end_take_no_longer_than_silence_may(
+    replay_ms: float, taking_ms: float, pieces_max: int
+) -> None:
     change, now, waiting = mass_change_that_costs(replay_ms, taking_ms), 25.0, 1
     gap_ms = max(25.0, replay_ms)
-    while change.wait_ms(waiting, 0.0, now) > 0.0:
+    while change.wait_ms(waiting, min(waiting, pieces_max), 0.0, now) > 0.0:
         now, waiting = now + gap_ms, waiting + 1
         assert change.came(MASS_RECORDS, replay_ms, now)
-    ends = now + waiting * (taking_ms + replay_ms)
+    ends = now + waiting * taking_ms + min(waiting, pieces_max) * replay_ms
     assert 7_125.0 - 2 * (taking_ms + gap_ms) < ends < 7_125.0 + taking_ms + 2 * gap_ms
 
 
 def test_what_it_takes_is_known_better_by_every_one_that_is_taken() -> None:
     change = mass_change_that_costs(10.0, 5.0)
-    assert change.wait_ms(110, 0.0, 30.0) == EXPECTED_MS - 5.0, "more may come"
-    change.took(60.0)
-    assert change.wait_ms(110, 0.0, 30.0) == 0.0
+    assert change.wait_ms(110, 110, 0.0, 30.0) == EXPECTED_MS - 5.0, "more may come"
+    change.took(600.0, 10)
+    assert change.wait_ms(110, 110, 0.0, 30.0) == 0.0
+
+
+def test_update_is_replayed_behind_each_piece_of_what_waits() -> None:
+    change = mass_change_that_costs(50.0, 10.0)
+    assert change.wait_ms(200, 16, 0.0, 30.0) == EXPECTED_MS - 5.0, "2.0 s to take all, and 0.8 s of replay"
+    assert change.wait_ms(200, 200, 0.0, 30.0) == 0.0, "2.0 s and 10.0 s"
 
 
 def test_small_change_behind_a_mass_change_may_wait_while_more_may_come() -> None:
