@@ -20,7 +20,6 @@ from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.plans import PartitionName
 from quorate.scripts.cli.moves.progress import MoveProgress, Stall
 from quorate.scripts.terminal.asking import answered
-from quorate.scripts.terminal.output import counted
 
 #: Reassignments that are open at once: so many copies do not starve the clients of most clusters.
 AT_ONCE_DEFAULT: Final = 50
@@ -80,10 +79,10 @@ class MoveRun:
     @property
     def left_words(self) -> str:
         """The future of those that have not ended, where nobody watches any more."""
-        unknown = f"{len(self.asked):,} were asked for without an answer, " if self.asked else ""
+        unknown = f"asked for without an answer: {len(self.asked):,}, " if self.asked else ""
         return (
-            f"{counted(len(self.under_way), 'move')} under way go on by themselves, {unknown}"
-            f"{len(self.waiting) - len(self.asked):,} were not begun"
+            f"moves under way, which go on by themselves: {len(self.under_way):,}, {unknown}"
+            f"not begun: {len(self.waiting) - len(self.asked):,}"
         )
 
     async def carry_out(self, client: ControllerClient) -> None:

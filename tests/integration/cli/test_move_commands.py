@@ -169,7 +169,9 @@ async def interrupted_drain(user: Terminal, url: str) -> Ended:
 async def test_interrupt_leaves_what_was_begun_and_says_how_to_go_on(user: Terminal) -> None:
     ended = await interrupted_drain(user, user.stage.urls[1])
     assert ended.code == exit_codes.INTERRUPTED, ended
-    assert "2 moves under way go on by themselves, 1 were not begun; to go on: quorate brokers drain 11" in ended.err
+    assert (
+        "moves under way, which go on by themselves: 2, not begun: 1; to go on: quorate brokers drain 11" in ended.err
+    )
     assert len(await open_now(user)) == 2
     rest, _ = await run_with_copies(user, "brokers", "drain", "11", "--yes")
     assert rest.code == exit_codes.DONE
@@ -181,7 +183,7 @@ async def test_interrupt_while_the_answer_is_on_its_way_tells_of_what_it_says(us
         proxy.drip = 100, 0.05  # an answer is on its way for a while
         ended = await interrupted_drain(user, proxy.url)
     assert ended.code == exit_codes.INTERRUPTED, ended
-    assert "2 moves under way go on by themselves, 1 were not begun;" in ended.err
+    assert "moves under way, which go on by themselves: 2, not begun: 1;" in ended.err
 
 
 class UnansweredClient(ControllerClient):
@@ -210,7 +212,7 @@ async def test_moves_that_were_asked_for_without_an_answer_are_told_as_such(
         with pytest.raises(asyncio.CancelledError):
             await running
     assert run.left_words == (
-        "0 moves under way go on by themselves, 2 were asked for without an answer, 1 were not begun"
+        "moves under way, which go on by themselves: 0, asked for without an answer: 2, not begun: 1"
     )
 
 

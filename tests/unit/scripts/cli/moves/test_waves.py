@@ -68,9 +68,9 @@ async def left_words(error: QuorateError, *, interrupts: bool) -> str:
 
 async def test_moves_whose_answer_was_lost_are_not_forgotten_as_others_are_asked_for() -> None:
     words = await left_words(OutcomeUnknown("read before repeating it"), interrupts=False)
-    assert words == "0 moves under way go on by themselves, 10 were asked for without an answer, 10 were not begun"
+    assert words == "moves under way, which go on by themselves: 0, asked for without an answer: 10, not begun: 10"
 
 
 async def test_moves_that_are_refused_after_ctrl_c_were_not_begun() -> None:
     words = await left_words(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no"), interrupts=True)
-    assert words == "0 moves under way go on by themselves, 20 were not begun"
+    assert words == "moves under way, which go on by themselves: 0, not begun: 20"
