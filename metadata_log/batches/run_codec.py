@@ -26,8 +26,10 @@ _BLOCK_ROWS: Final = 8192
 #: Rows compared in the first look for the end of a run; each further look takes more of them, up to a block.
 _FIRST_LOOK_ROWS: Final = 64
 _LOOK_GROWTH: Final = 8
-#: Forms whose constant bytes are kept for a block of rows, some hundreds of kilobytes each: mass changes have two.
+#: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: a mass change has two forms, with
+#: some hundreds of kilobytes. Of long records a block has fewer.
 _FORMS_KEPT: Final = 8
+_BLOCK_BYTES: Final = 1024 * 1024
 #: Varints below this number are kept: the offset deltas of all batches but large ones.
 _VARINTS_KEPT: Final = 1 << 15
 
@@ -125,16 +127,17 @@ def _wire_bytes(column: Column, values: npt.NDArray[Any]) -> ByteColumn:
 @lru_cache(maxsize=_FORMS_KEPT)
 def _constants(form: RowForm) -> tuple[ByteColumn, ByteColumn]:
     """A form's template for each row of a block, and where it has constant bytes, offset deltas left out."""
+    count = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // form.size))
     end = form.delta_start + form.delta_width
     mask = form.mask[: form.delta_start] + bytes(form.delta_width) + form.mask[end:]
-    tiled = [np.frombuffer(row * _BLOCK_ROWS, np.uint8).reshape(_BLOCK_ROWS, -1) for row in (form.template, mask)]
+    tiled = [np.frombuffer(row * count, np.uint8).reshape(count, -1) for row in (form.template, mask)]
     return tiled[0], tiled[1]
 
 
 def matching_rows(rows: ByteColumn, form: RowForm, first_delta: int) -> int:
     """The number of rows from the first on that have the form's constant bytes and the offset deltas that are due."""
     template, mask = _constants(form)
-    done, look = 0, _FIRST_LOOK_ROWS
+    done, look = 0, min(_FIRST_LOOK_ROWS, len(template))
     scratch = np.empty((0, form.size), np.uint8)
     while done < len(rows):
         count = min(look, len(rows) - done)
@@ -148,7 +151,7 @@ def matching_rows(rows: ByteColumn, form: RowForm, first_delta: int) -> int:
         if differs.max() or not np.array_equal(deltas, due):
             return done + int(np.argmax(differs.any(axis=1) | (deltas != due).any(axis=1)))
         done += count
-        look = min(look * _LOOK_GROWTH, _BLOCK_ROWS)
+        look = min(look * _LOOK_GROWTH, len(template))
     return done
 
 

@@ -1,7 +1,7 @@
 """Mass records as columns: where runs begin and end, and what must not become one."""
 
 import tracemalloc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -345,3 +345,35 @@ def test_reading_and_writing_a_run_make_no_object_per_record() -> None:
 
     objects(10_000)  # caches of layouts fill up
     assert objects(40_000) < objects(10_000) + 100
+
+
+def test_run_of_long_records_takes_memory_for_those_that_are_there() -> None:
+    long = tuple(range(4_000))
+    batch = batch_of(
+        VersionedRecord(PartitionChangeRecord(n, topic_id(1), isr=long, replicas=long, leader=3), 2) for n in range(80)
+    )
+    expected = row_path(batch)
+    tracemalloc.start()
+    items = list(decode_batch(batch))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kinds(items) == ["PartitionChangeRun 80"]
+    assert rows(items) == expected
+    assert peak < 6 * len(batch)
+
+
+@pytest.mark.parametrize("row", [0, 64, 8_191, 8_192])
+def test_run_with_a_damaged_byte_is_read_as_the_row_path_does(row: int) -> None:
+    """Constant bytes, the offset delta and columns; in the first look, later ones, and another block."""
+    frames = [frame_record(n, None, encode_value(one.record, one.version)) for n, one in enumerate(changes(8_300))]
+    for place in (0, 3, 4, 7, 15, len(frames[row]) - 1):  # the third or fourth byte is of the offset delta
+        damaged = frames[row][:place] + bytes([frames[row][place] ^ 2]) + frames[row][place + 1 :]
+        batch = build_batch(b"".join([*frames[:row], damaged, *frames[row + 1 :]]), len(frames), TIME)
+        assert read_or_refused(decode_batch, batch) == read_or_refused(row_path, batch), place
+
+
+def read_or_refused(read: Callable[[bytes], Iterable[BatchItem]], batch: bytes) -> list[VersionedRecord] | str:
+    try:
+        return rows(read(batch))
+    except (MalformedData, UnsupportedRecord) as error:
+        return type(error).__name__
