@@ -26,7 +26,7 @@ _BLOCK_ROWS: Final = 8192
 #: Rows compared in the first look for the end of a run; each further look takes more of them, up to a block.
 _FIRST_LOOK_ROWS: Final = 64
 _LOOK_GROWTH: Final = 8
-#: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: a mass change has two forms, with
+#: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: mass changes have two forms, of
 #: some hundreds of kilobytes. Of long records a block has fewer.
 _FORMS_KEPT: Final = 8
 _BLOCK_BYTES: Final = 1024 * 1024
