@@ -34,8 +34,8 @@ class MassChange:
         """
         self._silence_ms_max = min(SILENCE_MS_MAX, (lag_max_ms - _MESSAGES * interval_ms) * _SILENCE_SHARE)
         self._expected_until_ms = -float("inf")
-        #: The time that the replay of an update takes, and to take it then.
-        self._replay_ms = self._taking_ms = 0.0
+        #: The time that the replay of an update takes, and to take it then: as one of several, or by itself.
+        self._replay_ms = self._taking_ms = self._piece_ms = 0.0
 
     def came(self, records: int, replay_ms: float, now_ms: float) -> bool:
         """Note an update of so many records, which were replayed in that time. Returns whether it may wait to be taken.
@@ -51,6 +51,7 @@ class MassChange:
     def took(self, elapsed_ms: float, updates: int) -> None:
         """Note what it took to take so many updates as one."""
         self._taking_ms = _rather_more(self._taking_ms, elapsed_ms / updates)
+        self._piece_ms = _rather_more(self._piece_ms, elapsed_ms)
 
     def wait_ms(self, waiting: int, takings: int, all_said_ms: float, now_ms: float) -> float:
         """The time to wait before saying anything, or looking again whether to; 0: now.
@@ -61,8 +62,8 @@ class MassChange:
             all_said_ms: when nothing was left to be said last. However much there is, all of it comes between two
                 silences: what is left for after the next one might come too late.
         """
-        # Behind each piece another update is replayed.
-        taking_all_ms = waiting * self._taking_ms + takings * self._replay_ms
+        # A piece takes some time however few updates are in it, and behind each another update is replayed.
+        taking_all_ms = max(waiting * self._taking_ms, takings * self._piece_ms) + takings * self._replay_ms
         until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max - taking_all_ms)
         return max(0.0, until_ms - now_ms)
 

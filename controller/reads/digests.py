@@ -1,7 +1,7 @@
 """Digests of committed states, so that nodes can be compared at one offset.
 
 The last few states are kept as they were. Where many come in a second they are gone before anybody asks; so some states
-are kept for longer, as anchors, and a state in between is replayed from the anchor before it: it is this node's own.
+are kept for longer, as anchors, and a state in between is replayed from the one before it: it is this node's own.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class StateDigests:
 
     async def _rebuilt(self, offset: int) -> MetadataImage:
         async with self._lock:
-            anchors = [image for image in self._anchors if self._goes_on_from(image, offset)]
-            if not anchors:
+            before = [image for image in self.kept() if self._goes_on_from(image, offset)]
+            if not before:
                 kept = ", ".join(map(str, self.kept_offsets())) or "none"
                 message = f"the state at offset {offset} is not kept; kept are {kept}"
                 raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
-            self._require_near(anchors[-1].provenance.end_offset, offset)
+            self._require_near(before[-1].provenance.end_offset, offset)
             self._require_credit()
-            step = await replayed_to(self._log, anchors[-1], Moment(offset=offset), self._replaying)
+            step = await replayed_to(self._log, before[-1], Moment(offset=offset), self._replaying)
             self._credit -= step.seconds
             self.spent_seconds += step.seconds
             return step.state.stable

@@ -26,10 +26,10 @@ _BLOCK_ROWS: Final = 8192
 #: Rows compared in the first look for the end of a run; each further look takes more of them, up to a block.
 _FIRST_LOOK_ROWS: Final = 64
 _LOOK_GROWTH: Final = 8
-#: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: mass changes have two forms, of
-#: some hundreds of kilobytes. Of long records a block has fewer.
-_FORMS_KEPT: Final = 8
-_BLOCK_BYTES: Final = 1024 * 1024
+#: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: a large batch has three for each
+#: shape of its records. Of long records a block has fewer.
+_FORMS_KEPT: Final = 24
+_BLOCK_BYTES: Final = 256 * 1024
 #: Varints below this number are kept: the offset deltas of all batches but large ones.
 _VARINTS_KEPT: Final = 1 << 15
 
@@ -136,6 +136,8 @@ def _constants(form: RowForm) -> tuple[ByteColumn, ByteColumn]:
 
 def matching_rows(rows: ByteColumn, form: RowForm, first_delta: int) -> int:
     """The number of rows from the first on that have the form's constant bytes and the offset deltas that are due."""
+    if not len(rows):
+        return 0
     template, mask = _constants(form)
     done, look = 0, min(_FIRST_LOOK_ROWS, len(template))
     scratch = np.empty((0, form.size), np.uint8)

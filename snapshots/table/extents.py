@@ -123,7 +123,7 @@ def _neighbouring_rows(
     partition_ids: NDArray[np.int32],
 ) -> Rows | None:
     """The rows of partitions, strictly ascending; None: they do not ascend, or one of them was never declared."""
-    if len(stretches) < _NEIGHBOURS_MIN:
+    if len(stretches) < _NEIGHBOURS_MIN or int(partition_ids.min()) < 0:
         return None
     first, last = (extents.get(stretches.ids[at].tobytes()) for at in (0, -1))
     if first is None or last is None:

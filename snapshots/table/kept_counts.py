@@ -34,8 +34,10 @@ from quorate.snapshots.table.pages import (
 if TYPE_CHECKING:
     from quorate.snapshots.table.partition_table import PartitionTable
 
-#: Touched rows that wait to be counted: two or three milliseconds for whoever asks.
+#: Touched rows that wait to be counted: two or three milliseconds for whoever asks. Those that lie apart are read one
+#: by one, which takes a hundred times as long.
 _WAITING_MAX: Final = 16_384
+_APART_MAX: Final = 512
 #: Changes of one row or of many that wait: each costs something for every one that waits.
 _CHANGES_MAX: Final = 512
 #: Rows counted at a time: their columns stay in a processor's cache.
@@ -57,8 +59,9 @@ class _Settled(NamedTuple):
     #: Many at a time, each ascending, and one by one.
     touched: tuple[Rows, ...] = ()
     touched_ones: tuple[int, ...] = ()
-    #: Their number.
+    #: Their number, and of those the ones that lie apart.
     waiting: int = 0
+    apart: int = 0
 
 
 class KeptCounts:
@@ -91,9 +94,10 @@ class KeptCounts:
         if base is None or not (touched or touched_ones):
             return self
         waiting = base.waiting + len(touched_ones) + sum(map(len, touched))
+        apart = base.apart + len(touched_ones) + sum(len(rows) for rows in touched if _lie_apart(rows))
         both = (*base.touched, *touched), (*base.touched_ones, *touched_ones)
-        successor = KeptCounts(_Settled(base.tally, base.pages, base.own, *both, waiting))
-        if waiting > _WAITING_MAX or sum(map(len, both)) > _CHANGES_MAX:
+        successor = KeptCounts(_Settled(base.tally, base.pages, base.own, *both, waiting, apart))
+        if waiting > _WAITING_MAX or apart > _APART_MAX or sum(map(len, both)) > _CHANGES_MAX:
             successor.tally(pages, own)
         return successor
 
@@ -110,6 +114,11 @@ class KeptCounts:
             tally = TableTally.total((part, 1) for part in (base.tally, *_changes(base, pages, own)))
             self._base = base = _Settled(tally, pages, own)
         return base.tally
+
+
+def _lie_apart(rows: Rows) -> bool:
+    """Whether ascending rows are too few, for the pages that they reach over, to be read as columns."""
+    return ((int(rows[-1]) >> PAGE_SHIFT) - (int(rows[0]) >> PAGE_SHIFT) + 1) * _ROWS_OF_A_PAGE > len(rows)
 
 
 def _changes(base: _Settled, pages: Sequence[Page], own: OwnMinIsrs) -> Iterator[TableTally]:

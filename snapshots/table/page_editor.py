@@ -60,7 +60,7 @@ class PageEditor:
 
     def touch(self, rows: Rows) -> None:
         """Call ascending rows written to."""
-        if not self.touched or rows is not self.touched[-1]:
+        if len(rows) and (not self.touched or rows is not self.touched[-1]):
             self.touched.append(rows)
 
     def grow_to(self, row_end: int, width: int) -> None:

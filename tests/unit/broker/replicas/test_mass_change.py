@@ -89,7 +89,15 @@ def test_what_it_takes_is_known_better_by_every_one_that_is_taken() -> None:
     change = mass_change_that_costs(10.0, 5.0)
     assert change.wait_ms(110, 110, 0.0, 30.0) == EXPECTED_MS - 5.0, "more may come"
     change.took(600.0, 10)
-    assert change.wait_ms(110, 110, 0.0, 30.0) == 0.0
+    assert change.wait_ms(120, 11, 0.0, 30.0) == 0.0
+    assert change.wait_ms(60, 6, 0.0, 30.0) == EXPECTED_MS - 5.0, "3.6 s, and not 36"
+
+
+def test_piece_takes_some_time_however_little_is_in_it() -> None:
+    change = mass_change_that_costs(10.0, 5.0)
+    change.took(600.0, 100)
+    assert change.wait_ms(100, 1, 0.0, 30.0) == EXPECTED_MS - 5.0
+    assert change.wait_ms(100, 12, 0.0, 30.0) == 0.0, "12 times 600 ms"
 
 
 def test_update_is_replayed_behind_each_piece_of_what_waits() -> None:
@@ -262,6 +270,31 @@ async def test_of_many_images_that_wait_some_stand_for_others_and_the_last_is_ta
         told.may_go_on.set()
         await eventually(told.has_spoken(2), "a message")
         assert told.ends == [10, *came[:2], *came[5::4]]
+
+
+async def test_time_to_take_what_waits_is_reckoned_by_updates_and_by_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    told, reckoned, taken = Told(monkeypatch), list[tuple[int, int]](), list[int]()
+    wait_ms, took = MassChange.wait_ms, MassChange.took
+
+    def noted_wait(change: MassChange, waiting: int, takings: int, *times: float) -> float:
+        reckoned.append((waiting, takings))
+        return wait_ms(change, waiting, takings, *times)
+
+    def noted_took(change: MassChange, elapsed_ms: float, updates: int) -> None:
+        taken.append(updates)
+        took(change, elapsed_ms, updates)
+
+    monkeypatch.setattr(MassChange, "wait_ms", noted_wait)
+    monkeypatch.setattr(MassChange, "took", noted_took)
+    async with speaking(told):
+        for _ in range(2 + 3 * IMAGES_HELD_MAX):
+            told.come(MASS_RECORDS)
+        await eventually(told.is_silent, "a silence")
+        assert reckoned[-1] == (1 + 3 * IMAGES_HELD_MAX, 13)
+        told.now_ms += SILENCE_MS_MAX
+        told.may_go_on.set()
+        await eventually(told.has_spoken(2), "a message")
+        assert taken == [1, 1] + [4] * 12
 
 
 async def test_nobody_claims_what_came_to_his_logs_after_the_first_of_those_that_one_stands_for(

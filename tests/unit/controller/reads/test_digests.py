@@ -135,3 +135,19 @@ async def test_state_that_much_of_the_log_lies_before_is_not_rebuilt(
         await digests.at(10, 0)
     assert e.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert digests.spent_seconds == 0
+
+
+async def test_state_is_rebuilt_from_the_nearest_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where images of several batches are noted, those that are kept are near to each other, and the anchor is not."""
+    states = images(60)
+    records = tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states)))
+    log = SearchedLog(records)
+    digests = StateDigests(cast(FeedSource, log), DigestMemory(), Unpaced())
+    for image in states[1::3]:
+        digests.note(image)
+    monkeypatch.setattr(reads_digests, "REBUILD_BYTES_MAX", 2)
+    assert digests.kept_offsets()[:2] == [1, 13]
+    for offset in (14, 15, 57):
+        assert await digests.at(offset, 0) == (offset, digest_image(states[offset]).text)
+    assert log.read == [13, 13, 14, 55, 56]
+    assert await refused(digests, 12) is ErrorCode.OFFSET_OUT_OF_RANGE

@@ -152,3 +152,17 @@ def test_what_is_beyond_32_bits_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ReplayError, match="beyond 32 bits"):
         replay(image, [versioned(r.PartitionChangeRecord(partition_id=_ROWS[1], topic_id=_TOPIC, leader=2))])
     assert _epochs(image) == before
+
+
+def test_page_whose_epochs_stay_low_stays_narrow_beside_one_whose_epochs_do_not() -> None:
+    image = replay(_with(255, (PAGE_ROWS,)), [_led_by(2, np.array([5, PAGE_ROWS]))])
+    assert [_bytes_each(page) for page in image.partitions.pages] == [[1, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("row", [0, 7, PAGE_ROWS + 3])
+def test_run_in_which_any_epoch_would_be_beyond_the_highest_is_refused(row: int) -> None:
+    image = _with(_HIGHEST, (row,))
+    with pytest.raises(ReplayError, match="beyond 32 bits"):
+        replay(image, [_led_by(2, np.arange(_COUNT))])
+    assert _partition(image, row).leader_epoch == _HIGHEST
+    assert _partition(image, 11).leader_epoch == 1

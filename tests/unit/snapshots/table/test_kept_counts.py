@@ -201,3 +201,31 @@ def test_pages_are_looked_at_where_counts_are_not_kept(counted_rows: list[int]) 
     image = replay(EMPTY_UNCOUNTED_IMAGE, as_runs([*topic(SMALL, 50)]))
     image = replay(image, [versioned(PartitionChangeRecord(3, SMALL, isr=(1,), leader=-1))])
     assert (len(image.partitions.rows_without_leader()), counted_rows) == (1, [])
+
+
+def test_rows_that_lie_apart_are_counted_when_there_are_some_hundreds(
+    counted_rows: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_counts, "_APART_MAX", 20)
+    image = two_topics()
+    tally_of(image.partitions)
+    counted_rows.clear()
+    image = replay(image, as_runs(shrunk(BIG, range(100))))
+    image = replay(image, as_runs(shrunk(BIG, range(0, 8000, 600))))
+    assert counted_rows == [], "a hundred that lie together, and fourteen that do not"
+    image = replay(image, as_runs(shrunk(BIG, range(1, 3501, 500))))
+
+    assert counted_rows == [119]
+    counted_rows.clear()
+    assert_right(image)
+
+
+def test_min_isr_of_a_topic_without_partitions_leaves_nothing_to_count() -> None:
+    image = replay(two_topics(), [versioned(TopicRecord("empty", b"e" * 16))])
+    tally_of(image.partitions)
+    for number in range(50):
+        config = ConfigRecord(TOPIC_RESOURCE, "empty", MIN_INSYNC_REPLICAS, str(1 + number % 2))
+        image = replay(image, [versioned(config)])
+    base = image.partitions.counts._base
+    assert base is not None
+    assert (base.touched, base.touched_ones, base.waiting) == ((), (), 0)

@@ -13,7 +13,7 @@ from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.replay.replay import replay
 from quorate.snapshots.table.extents import Extent
 from quorate.snapshots.table.partition_table import PartitionTable
-from tests.record_stream import versioned
+from tests.record_stream import as_runs, versioned
 
 TOPICS = 120
 
@@ -154,3 +154,24 @@ def test_number_beyond_the_last_of_a_topic_is_not_the_first_of_the_next_topic() 
     topic_ids, numbers = (np.delete(column, 33, axis=0) for column in asked_for(table, table.all_rows()))
     numbers[32] = 3
     assert found_and_looked_up(table, topic_ids, numbers)[0] == one_by_one(table, topic_ids, numbers)
+
+
+def test_number_before_the_first_of_a_topic_is_not_the_empty_row_before_it() -> None:
+    records: list[r.Record] = [r.TopicRecord(f"t{topic}", topic_id(topic)) for topic in range(TOPICS)]
+    records += [declared_record(topic, number) for topic in range(TOPICS) for number in range(3)]
+    records += [r.RemoveTopicRecord(topic_id(29))]
+    table = replay(EMPTY_IMAGE, [versioned(record) for record in records]).partitions
+    topic_ids, numbers = (column.copy() for column in asked_for(table, table.all_rows()))
+    numbers[29 * 3] = -1
+    assert found_and_looked_up(table, topic_ids, numbers)[0] == one_by_one(table, topic_ids, numbers)
+
+
+def test_topics_are_found_beside_each_other_where_they_were_declared_a_moment_ago() -> None:
+    declared: list[r.Record] = [r.TopicRecord(f"t{topic}", topic_id(topic)) for topic in range(TOPICS)]
+    declared += [declared_record(topic, number) for topic in range(TOPICS) for number in range(3)]
+    changes: list[r.Record] = [
+        r.PartitionChangeRecord(partition_id=1, topic_id=topic_id(topic), isr=()) for topic in range(TOPICS)
+    ]
+    image = replay(EMPTY_IMAGE, as_runs([*declared, *changes]))
+    columns = image.partitions.gather(image.partitions.all_rows())
+    assert [len(isr) for isr in columns.isr_ids()] == [1, 0, 1] * TOPICS
