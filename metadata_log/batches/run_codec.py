@@ -28,8 +28,8 @@ _FIRST_LOOK_ROWS: Final = 64
 _LOOK_GROWTH: Final = 8
 #: Forms whose constant bytes are kept for a block of rows, and the most bytes of each: a large batch has three for each
 #: shape of its records. Of long records a block has fewer.
-_FORMS_KEPT: Final = 24
-_BLOCK_BYTES: Final = 256 * 1024
+_FORMS_KEPT: Final = 16
+_BLOCK_BYTES: Final = 1024 * 1024
 #: Varints below this number are kept: the offset deltas of all batches but large ones.
 _VARINTS_KEPT: Final = 1 << 15
 
