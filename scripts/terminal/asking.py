@@ -209,4 +209,9 @@ def _run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     with runner:
         if interrupts:
             raise KeyboardInterrupt
-        return runner.run(work())
+        try:
+            return runner.run(work())
+        except asyncio.CancelledError:
+            # Nobody else cancels the work. A runner sets its count of Ctrl-C to 0 when it hears of it already, and
+            # does not know then of what came in between.
+            raise KeyboardInterrupt from None

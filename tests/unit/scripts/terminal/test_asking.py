@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,29 @@ def test_change_that_nobody_interrupts_is_answered_or_refused() -> None:
 
     with pytest.raises(ApiError, match="no such config"):
         ask("127.0.0.1:1", None, refused)
+
+
+class LateRunner(asyncio.Runner):  # type: ignore[misc]
+    """Ctrl-C is pressed when it hears of that already, and before it sets its count to 0, as it begins to run."""
+
+    @property
+    def _interrupt_count(self) -> int:
+        return self._count
+
+    @_interrupt_count.setter
+    def _interrupt_count(self, count: int) -> None:
+        if not count and isinstance(signal.getsignal(signal.SIGINT), partial):
+            signal.raise_signal(signal.SIGINT)
+        self._count = count
+
+
+def test_ctrl_c_in_the_moment_in_which_a_question_begins_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio, "Runner", LateRunner)
+    asked = list[ControllerClient]()
+
+    async def question(client: ControllerClient) -> None:
+        asked.append(client)
+
+    with pytest.raises(KeyboardInterrupt):
+        ask("http://127.0.0.1:9", None, question)
+    assert asked == []
