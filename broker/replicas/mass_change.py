@@ -34,7 +34,7 @@ class MassChange:
         """
         self._silence_ms_max = min(SILENCE_MS_MAX, (lag_max_ms - _MESSAGES * interval_ms) * _SILENCE_SHARE)
         self._expected_until_ms = -float("inf")
-        #: The time that the replay of an update takes, and to take it then: as one of several, or by itself.
+        #: The time that the replay of an update takes, to take it then, and to take a piece of them as one.
         self._replay_ms = self._taking_ms = self._piece_ms = 0.0
 
     def came(self, records: int, replay_ms: float, now_ms: float) -> bool:

@@ -76,7 +76,7 @@ class FeedSource(Protocol):
         """The end of the highest epoch that is not above ``epoch``."""
 
     def bytes_from(self, offset: int) -> int:
-        """Bytes of the committed batches from the one that holds ``offset`` on."""
+        """Bytes of the committed batches from the one that holds ``offset`` on; 0 where there is none."""
 
     def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         """Committed batches from the one that holds ``offset`` on: at least one, no more than fit ``max_bytes``.
@@ -209,8 +209,7 @@ class MetadataFeed:
 
     def bytes_behind(self, offset: int) -> int:
         """Bytes of the committed batches that a follower at ``offset`` has not had."""
-        start = max(offset, self._source.log_start_offset)
-        return self._source.bytes_from(start) if start < self._source.high_watermark else 0
+        return self._source.bytes_from(max(offset, self._source.log_start_offset))
 
     @asynccontextmanager
     async def fetching(

@@ -51,7 +51,8 @@ class LogFeedSource:
 
     def bytes_from(self, offset: int) -> int:
         """See ``FeedSource``."""
-        return self._log.bytes_below(self.high_watermark) - self._log.bytes_below(offset)
+        end = self.high_watermark
+        return self._log.bytes_below(end) - self._log.bytes_below(offset) if offset < end else 0
 
     def read_from(self, offset: int, max_bytes: int) -> FeedChunk:
         """See ``FeedSource``."""

@@ -141,8 +141,7 @@ class StateDigests:
         return self._log.log_start_offset <= end < offset and self._log.epoch_at(end) is not None
 
     def _require_near(self, kept: int, offset: int) -> None:
-        behind = self._log.bytes_from(offset) if offset < self._log.high_watermark else 0
-        size = self._log.bytes_from(kept) - behind
+        size = self._log.bytes_from(kept) - self._log.bytes_from(offset)
         if size > REBUILD_BYTES_MAX:
             message = (
                 f"the state at offset {offset} is not kept, and from the one before it that is, at {kept}, it is "

@@ -223,8 +223,7 @@ class PastImages:
         log, first = self._log, self._log.log_start_offset
         if not first < end:
             return end
-        behind = log.bytes_from(end) if end < log.high_watermark else 0
-        most = -size.bytes_max - behind
+        most = -size.bytes_max - log.bytes_from(end)
         lowest = bisect_left(range(first, end), most, key=lambda offset: -log.bytes_from(offset)) + first
         lowest = min(max(lowest, end - size.records_max), end - 1)
         near = [begin for begin in begins if lowest <= begin < end]

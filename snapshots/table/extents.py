@@ -74,8 +74,7 @@ class TopicStretches:
         is_other = words[1:, 0] != words[:-1, 0]
         is_other |= words[1:, 1] != words[:-1, 1]
         starts = np.concatenate([np.zeros(min(1, len(words)), np.int64), np.flatnonzero(is_other) + 1])
-        ends = np.concatenate([starts[1:], np.full(min(1, len(words)), len(words), np.int64)])
-        return cls(topic_ids.take(starts, axis=0), starts, ends - starts)
+        return cls(topic_ids.take(starts, axis=0), starts, np.diff(starts, append=len(words)))
 
     @property
     def topics(self) -> list[Uuid]:
