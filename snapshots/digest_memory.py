@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.snapshots.image.image import MetadataImage
-from quorate.snapshots.image.leaving_images import free_in_steps, own_pages
+from quorate.snapshots.image.leaving_images import LeavingImages
 from quorate.snapshots.image_digest import EMPTY_DIGEST, ImageDigest, digest_image
 from quorate.snapshots.pauses import Pause
 
@@ -19,7 +19,7 @@ class DigestMemory:
 
     def digest(self, image: MetadataImage, pause: Pause) -> ImageDigest:
         """The digest of an image; as ``digest_image``."""
-        replaced = own_pages(self._last.image, image)
+        replaced = LeavingImages.own_parts(self._last.image, image)
         digest = self._last = digest_image(image, self._last, pause)
-        free_in_steps(replaced, pause)
+        replaced.free(pause)
         return digest

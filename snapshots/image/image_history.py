@@ -34,7 +34,7 @@ class ImageHistory:
             self.leave(oldest, next(iter(self._images.values())))
 
     def leave(self, image: MetadataImage, following: MetadataImage) -> None:
-        """Let go of an image that is kept no more, here or elsewhere: a few of its pages with each ``add``.
+        """Let go of an image that is kept no more, here or elsewhere: a few of its parts with each ``add``.
 
         ``following``: the next of those that are kept in the same place.
         """

@@ -174,6 +174,12 @@ class PersistentMap(Mapping[K, V]):
             removed.update(key for key in old if key not in new)
         return updated, removed
 
+    def groups_apart(self, other: PersistentMap[K, V]) -> list[list[dict[K, V]]]:
+        """Groups of buckets that another map has not: what is freed with this one. Nobody may write to them."""
+        if self._mask != other._mask:
+            return self._groups.copy()
+        return [group for group, its in zip(self._groups, other._groups, strict=True) if group is not its]
+
     def _differing(self, earlier: PersistentMap[K, V]) -> Iterator[tuple[dict[K, V], dict[K, V]]]:
         """Pairs of buckets, earlier and here, that may differ; together they hold all that differs."""
         if self._mask != earlier._mask:

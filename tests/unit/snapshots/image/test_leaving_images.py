@@ -1,4 +1,4 @@
-"""What nobody keeps any more is freed a few pages at a time, in the histories that brokers and controllers keep."""
+"""What nobody keeps any more is freed a few parts at a time, in the histories that brokers and controllers keep."""
 
 from __future__ import annotations
 
@@ -14,13 +14,23 @@ from quorate.controller.background.checkpoint_pace import Unpaced
 from quorate.controller.reads import digests
 from quorate.controller.reads.digests import ANCHORS_MAX, StateDigests
 from quorate.snapshots.digest_memory import DigestMemory
+from quorate.snapshots.image import leaving_images
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_history import IMAGES_KEPT, ImageHistory
-from quorate.snapshots.image.leaving_images import PAGES_AT_ONCE, PAGES_WAITING_MAX
+from quorate.snapshots.image.image_parts import TopicsImage
+from quorate.snapshots.image.leaving_images import GROUPS_AT_ONCE, PAGES_AT_ONCE, PAGES_WAITING_MAX, LeavingImages
+from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table.pages import Page
 from quorate.snapshots.table.partition_table import PartitionTable
 
 PAGES = 4 * PAGES_AT_ONCE + 3
+#: So many keys are in 32 groups.
+GROUPS = 32
+KEYS = 10_000
+
+
+class _Value:
+    """Of a map: whatever a weak reference can be to."""
 
 
 class Freed:
@@ -39,6 +49,15 @@ class Freed:
             weakref.finalize(page.leader_epochs, self._note)
             pages.append(page)
         return self.following(EMPTY_IMAGE._replace(partitions=PartitionTable(pages=tuple(pages))))
+
+    def image_of_topics(self) -> MetadataImage:
+        """One whose maps of topics have no value that others have."""
+        values = [_Value() for _ in range(KEYS)]
+        for value in values:
+            weakref.finalize(value, self._note)
+        entries: PersistentMap[Any, Any] = PersistentMap(dict(enumerate(values)))
+        assert len(entries.groups_apart(PersistentMap())) == GROUPS
+        return self.following(EMPTY_IMAGE._replace(topics=TopicsImage(entries, EMPTY_IMAGE.topics.by_name)))
 
     def following(self, image: MetadataImage) -> MetadataImage:
         """One that changes nothing."""
@@ -77,6 +96,24 @@ def test_what_waits_is_bounded_where_every_state_changes_everything() -> None:
     assert counts[IMAGES_KEPT : IMAGES_KEPT + 2] == [0, PAGES_AT_ONCE]
 
 
+def test_history_frees_large_maps_in_steps() -> None:
+    freed, history = Freed(), ImageHistory()
+    history.add(freed.image_of_topics())
+    newest = freed.image_of_topics()
+    counts = freed.by_each(history.add, (freed.following(newest) for _ in range(IMAGES_KEPT + 6)))
+    assert counts[:IMAGES_KEPT] == [0] * IMAGES_KEPT
+    assert (sum(counts), counts.count(0)) == (KEYS, len(counts) - GROUPS // GROUPS_AT_ONCE)
+    assert max(counts) < 1.5 * KEYS * GROUPS_AT_ONCE / GROUPS
+
+
+def test_groups_of_maps_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    freed, leaving = Freed(), LeavingImages()
+    monkeypatch.setattr(leaving_images, "GROUPS_WAITING_MAX", GROUPS)
+    for _ in range(3):
+        leaving.add(freed.image_of_topics(), EMPTY_IMAGE)
+    assert freed.count == 2 * KEYS
+
+
 def test_anchors_are_freed_in_steps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     freed, clock = Freed(), count(1.0, 1.0)
     monkeypatch.setattr(digests, "ANCHOR_SECONDS", 4.0)
@@ -96,6 +133,14 @@ def test_state_of_the_digest_before_is_freed_with_pauses() -> None:
     memory.digest(freed.image(), lambda: seen.append(freed.count))
     assert freed.count == PAGES
     assert max(after - before for before, after in pairwise(seen)) == PAGES_AT_ONCE
+
+
+def test_maps_of_the_digest_before_are_freed_with_pauses() -> None:
+    freed, seen = Freed(), [0]
+    parts = LeavingImages.own_parts(freed.image_of_topics(), EMPTY_IMAGE)
+    parts.free(lambda: seen.append(freed.count))
+    assert (len(seen), seen[-1]) == (1 + GROUPS // GROUPS_AT_ONCE, KEYS)
+    assert max(after - before for before, after in pairwise(seen)) < 1.5 * KEYS * GROUPS_AT_ONCE / GROUPS
 
 
 def test_digest_of_what_did_not_change_frees_nothing_and_makes_no_pause_for_it() -> None:
