@@ -131,9 +131,10 @@ class ReplacedRows(NamedTuple):
     order: Ints
 
 
-def with_replaced(page: Page, rows: Ints, replaced: Ints, new: Ints) -> ReplacedRows:
+def with_replaced(rows: Ints, replaced: Ints, new: Ints) -> ReplacedRows:
     """Of ``rows`` of a page, ascending, those not ``replaced``, with the ``new`` ones, which all are replaced."""
-    is_replaced = np.zeros(len(page.leader_slots), np.bool_)
+    end = 1 + max(int(some[-1]) if len(some) else -1 for some in (rows, replaced))
+    is_replaced = np.zeros(end, np.bool_)
     is_replaced[replaced] = True
     kept = np.flatnonzero(~is_replaced.take(rows))
     together = np.concatenate([rows.take(kept), new])

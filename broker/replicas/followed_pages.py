@@ -8,7 +8,7 @@ the leader has; any other one holds what it had before, as long as this process 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -234,21 +234,23 @@ class FollowedPages:
         for first in range(0, len(unsaid), PAGES_JOINED_MAX):
             if not left:
                 break
-            known = {number: self._busy[number] for number in sorted(unsaid[first : first + PAGES_JOINED_MAX])}
-            joined = JoinedPages.of({number: followed.rows for number, followed in known.items()})
+            places = {
+                number: self._busy[number].unsaid(link) for number in sorted(unsaid[first : first + PAGES_JOINED_MAX])
+            }
+            taken = [self._busy[number].taken(at) for number, at in places.items()]
+            joined = JoinedPages.of({number: part.rows for number, part in zip(places, taken, strict=True)})
             page = joined.page(self._image.partitions.pages, _SAID_COLUMNS)
-            together = PageFollowed.joined(page, np.arange(len(joined.rows)), list(known.values()))
-            on_link = together.links == link
+            together = PageFollowed.joined(page, np.arange(len(joined.rows)), taken)
             for slot, states in enumerate(together.states):
-                is_new = on_link & ((states == NEW) | (states == ARRIVED)) & is_among(together.brokers(slot), wanted)
+                is_new = ((states == NEW) | (states == ARRIVED)) & is_among(together.brokers(slot), wanted)
                 at = np.flatnonzero(is_new)[:left]
                 if len(at):
                     parts.append(say(together, slot, at))
                     left -= len(at)
             for number, _, part in joined.parts(together.rows):
-                followed = known[number]
-                followed.states[:] = together.states[: followed.page.width, part]
-                followed.held[:] = together.held[: followed.page.width, part]
+                followed, place = self._busy[number], places[number]
+                followed.states[:, place] = together.states[: followed.page.width, part]
+                followed.held[:, place] = together.held[: followed.page.width, part]
                 self._look(number, followed)
         if len(parts) < 2:
             return parts[0] if parts else no_rows()
@@ -303,14 +305,19 @@ class FollowedPages:
         known = {number: self._pages.get(number) or _nothing_followed(pages[number]) for number in moved}
         followed = table_rows({number: one.rows for number, one in known.items()})
         changed = rows_of_brokers(moved, pages, self._online.brokers)
-        joined = JoinedPages.of_rows(moved, followed, changed)
-        page = joined.page(pages, _COLUMNS)
-        old_page = with_leaders_of(joined.page(before.partitions.pages, LEADER_COLUMNS), page)
-        old = PageFollowed.joined(old_page, np.searchsorted(joined.rows, followed), list(known.values()))
+        joined, moving = JoinedPages.of_rows(moved, followed, changed), JoinedPages.of_rows(moved, changed)
+        # Of the others nothing is looked at, so only these are gathered.
+        page = moving.page(pages, _COLUMNS)
+        old_page = with_leaders_of(moving.page(before.partitions.pages, LEADER_COLUMNS), page)
+        known_rows = np.searchsorted(joined.rows, followed)
+        all_known = PageFollowed.joined(Page.blank(page.width), known_rows, list(known.values()))
         replaced = np.searchsorted(joined.rows, changed)
-        carried = [(old, matched(old, np.arange(len(replaced)), replaced))]
-        found = self._found(page, replaced, old_page, carried, leaders, columns, own_end)
-        return old.with_others(replaced, found).parted(joined, pages)
+        new_at, old_at = matched(all_known, np.arange(len(replaced)), replaced)
+        old = replace(all_known.taken(old_at), page=old_page, rows=new_at)
+        carried = [(old, Carried(new_at, np.arange(len(new_at))))]
+        found = self._found(page, np.arange(len(replaced)), old_page, carried, leaders, columns, own_end)
+        found = replace(found, rows=replaced[found.rows])
+        return all_known.with_others(replaced, found).parted(joined, pages)
 
     def _found(
         self,

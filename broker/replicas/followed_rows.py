@@ -60,9 +60,18 @@ class PageFollowed:
         self.has_unsaid = new > 0 or bool((self.states == ARRIVED).any())
         return self.is_copying or self.has_unsaid
 
+    def unsaid(self, link: int) -> Ints:
+        """int64[n], ascending: positions of the rows of which something is to be said over a link."""
+        is_unsaid: Flags = ((self.states == NEW) | (self.states == ARRIVED)).any(axis=0)
+        return np.flatnonzero(is_unsaid & (self.links == link))
+
+    def taken(self, at: Ints) -> PageFollowed:
+        """Copies of some of the rows, by their positions."""
+        return PageFollowed(self.page, self.rows[at], self.links[at], self.states[:, at], self.held[:, at])
+
     def with_others(self, replaced: Ints, new: PageFollowed) -> PageFollowed:
         """All rows but the ``replaced`` ones, with the ``new`` ones, which are among those."""
-        rows, order = with_replaced(new.page, self.rows, replaced, new.rows)
+        rows, order = with_replaced(self.rows, replaced, new.rows)
         links = np.concatenate([self.links, new.links]).take(order)
         states = np.concatenate([self.states, new.states], axis=1).take(order, axis=1)
         held = np.concatenate([self.held, new.held], axis=1).take(order, axis=1)

@@ -135,8 +135,9 @@ class IsrBook:
         codes[at[leader_epochs[at] > present]] = ErrorCode.UNKNOWN_LEADER_EPOCH
         is_now = leader_epochs[at] == present
         _note_in(led, at[is_now], found[is_now], brokers, caught_up_ms, is_member, codes)
+        oldest = led.oldest()
         for (number, place), first, end in zip(places.items(), joined.bounds, joined.bounds[1:], strict=False):
-            if self._led.pages[number].put(place, led.taken(np.arange(first, end))):
+            if self._led.pages[number].put(place, led, slice(first, end), float(oldest[first:end].min(initial=NEVER))):
                 self._led.open.add(number)
         return codes
 

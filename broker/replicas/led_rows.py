@@ -83,13 +83,16 @@ class LedRows:
             oldest_ms=self.oldest_ms,
         )
 
-    def put(self, at: Ints, noted: LedRows) -> bool:
-        """Take what is new of the followers of some rows, by their positions. Returns whether any needs a look."""
-        self.caught_up_ms[:, at] = noted.caught_up_ms[: self.page.width]
-        self.is_member[:, at] = noted.is_member[: self.page.width]
-        self.is_unseen[at] = noted.is_unseen
-        self.oldest_ms = min(self.oldest_ms, float(noted._oldest().min(initial=NEVER)))
-        return bool(noted.is_unseen.any())
+    def put(self, at: Ints, noted: LedRows, part: slice, oldest_ms: float) -> bool:
+        """Take what is new of the followers of some rows, by their positions. Returns whether any needs a look.
+
+        ``part``: where they stand among those that were noted; ``oldest_ms``: the oldest time of theirs.
+        """
+        self.caught_up_ms[:, at] = noted.caught_up_ms[: self.page.width, part]
+        self.is_member[:, at] = noted.is_member[: self.page.width, part]
+        self.is_unseen[at] = noted.is_unseen[part]
+        self.oldest_ms = min(self.oldest_ms, oldest_ms)
+        return bool(noted.is_unseen[part].any())
 
     def seen(self, rows: Ints, next_due_ms: float, awaited: frozenset[int]) -> None:
         """Some rows, or all, had their look: when the next of them is due, and which leaders the due ones wait for."""
@@ -121,7 +124,7 @@ class LedRows:
 
     def parted(self, pages: JoinedPages, table: Sequence[Page]) -> Iterator[tuple[int, LedRows]]:
         """The same by page, out of those of a table, with exact counts."""
-        outside, oldest = self._outside(), self._oldest()
+        outside, oldest = self._outside(), self.oldest()
         held = np.where(self.is_unseen | (self.hold_ms == -np.inf), NEVER, self.hold_ms)
         for number, rows, part in pages.parts(self.rows):
             page = table[number]
@@ -147,7 +150,7 @@ class LedRows:
 
     def find_oldest(self) -> None:
         """Make ``oldest_ms`` exact."""
-        self.oldest_ms = float(self._oldest().min(initial=NEVER))
+        self.oldest_ms = float(self.oldest().min(initial=NEVER))
 
     def _outside(self) -> Ints:
         """int64[n]: replicas that are not in the ISR."""
@@ -155,7 +158,7 @@ class LedRows:
         outside: Ints = replicas.astype(np.int64) - np.bitwise_count(isr)
         return outside
 
-    def _oldest(self) -> Times:
+    def oldest(self) -> Times:
         """float64[n]: of each row what ``oldest_ms`` is the least of."""
         isr, leader_slots = self.page.isr[self.rows], self.page.leader_slots[self.rows]
         oldest = np.full(len(self.rows), NEVER)
@@ -230,7 +233,7 @@ def with_others(led: LedRows, replaced: Ints, new: LedRows) -> LedRows:
     Where nothing is replaced, the page of ``new`` differs in nothing but its ISRs and what follows from them.
     """
     old, page, count = led.page, new.page, len(led.rows)
-    rows, order = with_replaced(page, led.rows, replaced, new.rows)
+    rows, order = with_replaced(led.rows, replaced, new.rows)
     caught_up_ms = np.concatenate([led.caught_up_ms, new.caught_up_ms], axis=1)
     hold_ms, is_unseen = np.concatenate([led.hold_ms, new.hold_ms]), np.concatenate([led.is_unseen, new.is_unseen])
     # Of the replaced ones, too: nothing is taken of them.
