@@ -20,8 +20,8 @@ from quorate.snapshots.pauses import Pause
 _PAUSE_S: Final = 0.0003
 #: The same while the loop has a mass change to replay, which somebody waits for.
 LONG_PAUSE_S: Final = 0.25
-#: How long it lasts after the last sign of it: between two answers of a controller nobody knows of any.
-_MASS_CHANGE_S: Final = 3.0
+#: How long it lasts after the last sign of it: what followers say of it comes then, and operators ask what happened.
+_MASS_CHANGE_S: Final = 6.0
 #: So long a digest stands still at most for mass changes: after that it goes on, with the longer pauses.
 STANDSTILL_S_MAX: Final = 10.0
 

@@ -27,8 +27,9 @@ _SWITCH_S: Final = 0.0005
 STANDSTILL_S_MAX: Final = 10.0
 #: So many times as long are the pauses of who gives way after that.
 GIVING_WAY: Final = 32
-#: How long it lasts after the last reason to: those who follow take a mass change in some seconds later.
-_GIVING_WAY_S: Final = 3.0
+#: How long it lasts after the last reason to: those who follow take a mass change in some seconds later, and operators
+#: ask what happened.
+_GIVING_WAY_S: Final = 6.0
 
 
 class WorkPace(Protocol):
