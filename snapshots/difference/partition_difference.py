@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from quorate.metadata_log.ids import uuid_text
 from quorate.snapshots.difference.difference_entries import Change, Entry, FieldChange, PartDifference
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.table.directories import DirectoryDictionary
 from quorate.snapshots.table.extents import TopicStretches
 from quorate.snapshots.table.pages import NO_BROKER, NO_PARTITION, Rows
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
@@ -82,13 +83,18 @@ def partition_difference(
     differs[in_both] = False
     counts: dict[str, int] = {}
     changed = 0
+    compared: _Compared | None = None
     for start in range(0, len(in_both), _ROWS_AT_ONCE):
         part = in_both[start : start + _ROWS_AT_ONCE]
-        fields = _fields_that_differ(old.partitions, new.partitions, pairs.take(part), left_out)
-        differs[part] = np.logical_or.reduce(list(fields.values()))
+        compared = _Compared.of(old.partitions, new.partitions, pairs.take(part), left_out)
+        differs[part] = np.logical_or.reduce(list(compared.differs.values()))
         changed += int(np.count_nonzero(differs[part]))
-        for field, flags in fields.items():
+        for field, flags in compared.differs.items():
             counts[field] = counts.get(field, 0) + int(np.count_nonzero(flags))
+    at = np.full(len(pairs), -1)
+    at[in_both] = np.arange(len(in_both))
+    is_little = len(in_both) <= _ENTRIES_AT_ONCE
+    known = _Known(compared, at[differs]) if compared is not None and is_little else None
     pairs = pairs.take(differs)
     return PartDifference(
         "partitions",
@@ -96,7 +102,7 @@ def partition_difference(
         removed=int(np.count_nonzero(pairs.rows < 0)),
         changed=changed,
         fields={field: count for field, count in counts.items() if count},
-        entries=_Entries(old, new, pairs, left_out),
+        entries=_Entries(old, new, pairs, left_out, known),
     )
 
 
@@ -133,33 +139,46 @@ def _rows_named(image: MetadataImage, name: str) -> range:
 # --- which fields differ ------------------------------------------------------------------------------
 
 
-def _fields_that_differ(
-    old: PartitionTable, new: PartitionTable, pairs: _Pairs, left_out: frozenset[str]
-) -> dict[str, Flags]:
-    """By field, for each pair of rows that are both there, whether it differs."""
-    before, after = old.gather(pairs.old_rows), new.gather(pairs.rows)
-    width = max(before.width, after.width)
-    old_slots, slots = resized("slots", before.slots.T, width), resized("slots", after.slots.T, width)
-    moved = old_slots != slots
-    has_replica = np.arange(width)[:, None] < before.replica_counts
-    fields = {"leader": before.leaders != after.leaders}
-    fields |= {
-        field: getattr(before, column) != getattr(after, column)
-        for field, column in _NUMBERS.items()
-        if field not in left_out
-    }
-    fields["replicas"] = (before.replica_counts != after.replica_counts) | (moved & has_replica).any(axis=0)
-    others = np.flatnonzero(moved.any(axis=0))
-    for field, column in _SETS.items():
-        old_masks, masks = getattr(before, column), getattr(after, column)
-        flags: Flags = old_masks != masks
-        # Where the slots are not the same brokers, equal masks say nothing.
-        old_ids = _sorted_ids(old_slots[:, others], old_masks[others])
-        flags[others] = (old_ids != _sorted_ids(slots[:, others], masks[others])).any(axis=0)
-        fields[field] = flags
-    if "directories" not in left_out:
-        fields["directories"] = _directories_differ(before, after, new.directories.codes_in(old.directories), width)
-    return fields
+class _Compared(NamedTuple):
+    """Partitions that are there both times: their columns, and by field, for each of them, whether it differs."""
+
+    before: PartitionColumns
+    after: PartitionColumns
+    differs: dict[str, Flags]
+
+    @staticmethod
+    def of(old: PartitionTable, new: PartitionTable, pairs: _Pairs, left_out: frozenset[str]) -> _Compared:
+        before, after = old.gather(pairs.old_rows), new.gather(pairs.rows)
+        width = max(before.width, after.width)
+        old_slots, slots = resized("slots", before.slots.T, width), resized("slots", after.slots.T, width)
+        moved = old_slots != slots
+        has_replica = np.arange(width)[:, None] < before.replica_counts
+        fields = {"leader": before.leaders != after.leaders}
+        fields |= {
+            field: getattr(before, column) != getattr(after, column)
+            for field, column in _NUMBERS.items()
+            if field not in left_out
+        }
+        fields["replicas"] = (before.replica_counts != after.replica_counts) | (moved & has_replica).any(axis=0)
+        others = np.flatnonzero(moved.any(axis=0))
+        for field, column in _SETS.items():
+            old_masks, masks = getattr(before, column), getattr(after, column)
+            flags: Flags = old_masks != masks
+            # Where the slots are not the same brokers, equal masks say nothing.
+            old_ids = _sorted_ids(old_slots[:, others], old_masks[others])
+            flags[others] = (old_ids != _sorted_ids(slots[:, others], masks[others])).any(axis=0)
+            fields[field] = flags
+        if "directories" not in left_out:
+            fields["directories"] = _directories_differ(before, after, new.directories.codes_in(old.directories), width)
+        return _Compared(before, after, fields)
+
+
+class _Known(NamedTuple):
+    """What is known, from counting them, of the n pairs that differ."""
+
+    compared: _Compared
+    #: int64[n]: where the columns have each of them; -1: it is there once.
+    at: NDArray[np.int64]
 
 
 def _sorted_ids(slots: NDArray[np.int32], masks: Masks) -> NDArray[np.int32]:
@@ -186,18 +205,27 @@ def _directories_differ(
 class _Entries:
     """The differing partitions by topic name and number, each made when its turn comes."""
 
-    def __init__(self, old: MetadataImage, new: MetadataImage, pairs: _Pairs, left_out: frozenset[str]) -> None:
+    def __init__(
+        self,
+        old: MetadataImage,
+        new: MetadataImage,
+        pairs: _Pairs,
+        left_out: frozenset[str],
+        known: _Known | None,
+    ) -> None:
+        """``known``: None: they are too many to be kept."""
         self._old = old
         self._new = new
         self._pairs = pairs
         self._left_out = left_out
+        self._known = known
 
     def __iter__(self) -> Iterator[Entry]:
         names, numbers, order = self._in_order()
         for start in range(0, len(order), _ENTRIES_AT_ONCE):
             part = order[start : start + _ENTRIES_AT_ONCE]
             pairs = self._pairs.take(part)
-            for place, change, fields in zip(part.tolist(), _changes(pairs), self._fields(pairs), strict=True):
+            for place, change, fields in zip(part.tolist(), _changes(pairs), self._fields(part, pairs), strict=True):
                 yield Entry(change, f"{names[place]}-{numbers[place]}", fields)
 
     def _in_order(self) -> tuple[list[str], list[int], NDArray[np.int64]]:
@@ -217,26 +245,36 @@ class _Entries:
             ranks[there] = np.repeat([rank_of_name[names[topic]] for topic in some.topics], some.lengths)
         return [ranked[rank] for rank in ranks.tolist()], numbers.tolist(), np.lexsort((numbers, ranks))
 
-    def _fields(self, pairs: _Pairs) -> list[dict[str, FieldChange]]:
-        """Of each pair the fields that differ; of a partition that is there once all."""
+    def _fields(self, part: NDArray[np.int64], pairs: _Pairs) -> list[dict[str, FieldChange]]:
+        """Of pairs (``part``: their places among all) the fields that differ; of a partition that is there once all."""
         told: list[dict[str, FieldChange]] = [{} for _ in range(len(pairs))]
         old, new = self._old.partitions, self._new.partitions
         is_old, is_new = pairs.old_rows >= 0, pairs.rows >= 0
         for places, is_added in ((np.flatnonzero(~is_old), True), (np.flatnonzero(~is_new), False)):
-            alone = _FieldValues(new, pairs.rows[places]) if is_added else _FieldValues(old, pairs.old_rows[places])
+            if not len(places):
+                continue
+            table, rows = (new, pairs.rows[places]) if is_added else (old, pairs.old_rows[places])
+            alone = _FieldValues(table.gather(rows), table.directories)
             for field in self._kept:
                 for place, value in zip(places.tolist(), alone.of(field, slice(None)), strict=True):
                     told[place][field] = FieldChange(None, value) if is_added else FieldChange(value, None)
         in_both = np.flatnonzero(is_old & is_new)
-        both = pairs.take(in_both)
-        differs = _fields_that_differ(old, new, both, self._left_out)
-        before, after = _FieldValues(old, both.old_rows), _FieldValues(new, both.rows)
+        compared, at = self._compared(part[in_both])
+        before, after = _FieldValues(compared.before, old.directories), _FieldValues(compared.after, new.directories)
         for field in self._kept:
-            at = np.flatnonzero(differs[field])
-            values = zip(before.of(field, at), after.of(field, at), strict=True)
-            for place, (was, value) in zip(in_both[at].tolist(), values, strict=True):
+            differing = np.flatnonzero(compared.differs[field][at])
+            values = zip(before.of(field, at[differing]), after.of(field, at[differing]), strict=True)
+            for place, (was, value) in zip(in_both[differing].tolist(), values, strict=True):
                 told[place][field] = FieldChange(was, value)
         return told
+
+    def _compared(self, places: NDArray[np.int64]) -> tuple[_Compared, NDArray[np.int64]]:
+        """Pairs that are there both times, by their places among all, compared, and where each of them is in that."""
+        if self._known is None:
+            pairs = self._pairs.take(places)
+            compared = _Compared.of(self._old.partitions, self._new.partitions, pairs, self._left_out)
+            return compared, np.arange(len(places))
+        return self._known.compared, self._known.at[places]
 
     @property
     def _kept(self) -> list[str]:
@@ -251,9 +289,9 @@ def _changes(pairs: _Pairs) -> Iterator[Change]:
 class _FieldValues:
     """Fields of some rows of a table as JSON; sets are sorted."""
 
-    def __init__(self, table: PartitionTable, rows: Rows) -> None:
-        self._columns = table.gather(rows)
-        self._directories = table.directories
+    def __init__(self, columns: PartitionColumns, directories: DirectoryDictionary) -> None:
+        self._columns = columns
+        self._directories = directories
 
     def of(self, field: str, at: NDArray[np.int64] | slice) -> list[Any]:
         """One field of those at some places."""
