@@ -26,9 +26,8 @@ from quorate.scripts.logins.cluster_variables import (
     SECRET_VARIABLE,
     USER_VARIABLE,
 )
-from quorate.scripts.logins.private_state import read_state, state_file, write_state
+from quorate.scripts.logins.private_state import CONTEXTS_FILE, read_state, state_file, write_state
 
-_FILE: Final = "contexts.json"
 CONTEXTS_MAX: Final = 100
 _NAME_CHARS: Final = frozenset(string.ascii_letters + string.digits + "._-")
 _NAME_CHARS_MAX: Final = 64
@@ -111,7 +110,7 @@ class KeptContexts(BaseModel):
 
 def contexts_file() -> Path:
     """The file that they are in."""
-    return state_file(_FILE)
+    return state_file(CONTEXTS_FILE)
 
 
 def read_contexts() -> KeptContexts:
@@ -120,7 +119,7 @@ def read_contexts() -> KeptContexts:
     Raises:
         InvalidSettings: the file cannot be used.
     """
-    data = read_state(_FILE, "the file of contexts")
+    data = read_state(CONTEXTS_FILE, "the file of contexts")
     if data is None:
         return KeptContexts()
     try:
@@ -137,4 +136,4 @@ def write_contexts(kept: KeptContexts) -> None:
     Raises:
         InvalidSettings: there is no place for them. OSError: the disk failed.
     """
-    write_state(_FILE, "contexts", kept.model_dump_json(exclude_none=True).encode())
+    write_state(CONTEXTS_FILE, "contexts", kept.model_dump_json(exclude_none=True).encode())

@@ -12,6 +12,8 @@ from quorate.metadata_log.new_files import open_new
 from quorate.metadata_log.private_files import read_private
 
 STATE_VARIABLE: Final = "XDG_STATE_HOME"
+#: The contexts are in it: who finds none need not import what reads them.
+CONTEXTS_FILE: Final = "contexts.json"
 _FOLDER: Final = "quorate"
 _FILE_BYTES_MAX: Final = 1024 * 1024
 
@@ -26,17 +28,21 @@ def state_file(name: str) -> Path:
     return (named if named.is_absolute() else Path("~/.local/state").expanduser()) / _FOLDER / name
 
 
+def has_state(name: str) -> bool:
+    """Whether one of them is there."""
+    try:
+        return state_file(name).exists()
+    except RuntimeError:
+        return False
+
+
 def read_state(name: str, what: str) -> bytes | None:
     """All of one of them, called ``what``; None: there is none.
 
     Raises:
         InvalidSettings: it cannot be used, or others may use it.
     """
-    try:
-        file = state_file(name)
-    except RuntimeError:
-        return None
-    return read_private(file, what, _FILE_BYTES_MAX) if file.exists() else None
+    return read_private(state_file(name), what, _FILE_BYTES_MAX) if has_state(name) else None
 
 
 def write_state(name: str, what: str, data: bytes) -> None:

@@ -13,7 +13,6 @@ from quorate.scripts.cli.logs.audit_sources import AllSources, AuditSource, File
 from quorate.scripts.cli.logs.image_sources import SCHEMES
 from quorate.scripts.cli.logs.joined_files import log_of_directories
 from quorate.scripts.terminal.passed_over import say_passed_over
-from quorate.scripts.terminal.places.controllers import find_controllers
 from quorate.scripts.terminal.progress.amounts import duration
 from quorate.scripts.terminal.progress.bytes_read import reading_files
 from quorate.scripts.terminal.progress.line import telling
@@ -69,7 +68,7 @@ def places(
     with ExitStack() as stack:
         sources: list[AuditSource] = [FileSource(directory) for directory in directories]
         if not named:
-            addresses = find_controllers(controllers)
+            addresses = _controllers(controllers)
             url, log = stack.enter_context(_log_of_quorum(addresses, secret_file))
             urls = [url]
         elif named[0] in urls:
@@ -98,6 +97,12 @@ def _cluster_of(path: Path) -> str:
 
 
 # Asking a controller takes libraries that looking into a file must not wait for.
+
+
+def _controllers(named: str | None) -> Sequence[str]:
+    from quorate.scripts.terminal.places.controllers import find_controllers
+
+    return find_controllers(named)
 
 
 def _live_sources(

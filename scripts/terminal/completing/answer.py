@@ -9,15 +9,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.completing.grammar import Grammar
 from quorate.scripts.terminal.completing.kinds import NameKind
 from quorate.scripts.terminal.completing.typed_line import TypedLine, taken_apart, understood
-
-if TYPE_CHECKING:
-    from quorate.scripts.logins.kept_contexts import KeptContexts
 
 
 def answer(line: str) -> NoReturn:
@@ -61,16 +58,10 @@ def _fitting(typed: TypedLine, words: Sequence[str], grammar: Grammar) -> list[s
     if kind is None:
         return [word for word in offered if word.startswith(begin)]
     from quorate.scripts.terminal.completing.names import names_of
-    from quorate.scripts.terminal.places.chosen import chosen_environment
+    from quorate.scripts.terminal.places.chosen import chosen_environment, kept_contexts
     from quorate.scripts.terminal.places.environment import own_environment, replace_environment
 
     with own_environment():
         # As in a command: nothing of the environment is shown to a cluster that it is not for.
-        replace_environment(chosen_environment(words[1:-1], os.environ, _kept_contexts))
+        replace_environment(chosen_environment(words[1:-1], os.environ, kept_contexts))
         return names_of(kind, typed, begin, grammar)
-
-
-def _kept_contexts() -> KeptContexts:
-    from quorate.scripts.logins.kept_contexts import read_contexts
-
-    return read_contexts()

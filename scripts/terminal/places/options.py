@@ -9,9 +9,13 @@ import typer
 import typer.main
 
 from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE
-from quorate.scripts.logins.kept_contexts import read_contexts
 from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
-from quorate.scripts.terminal.places.chosen import CONTEXT_OPTION, DIRECTORY_OPTION, chosen_environment
+from quorate.scripts.terminal.places.chosen import (
+    CONTEXT_OPTION,
+    DIRECTORY_OPTION,
+    chosen_environment,
+    kept_contexts,
+)
 from quorate.scripts.terminal.places.environment import replace_environment
 
 
@@ -58,7 +62,7 @@ def with_places(command: Any) -> Any:
 
     def parse_args(context: Any, arguments: list[str]) -> Any:
         if not context.resilient_parsing:
-            chosen = chosen_environment(arguments, os.environ, read_contexts)
+            chosen = chosen_environment(arguments, os.environ, kept_contexts)
             replace_environment(chosen)
         return parse(context, arguments)
 

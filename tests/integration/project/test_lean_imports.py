@@ -59,3 +59,11 @@ def test_question_that_must_be_quick_leaves_out_records(command: str) -> None:
     done = subprocess.run([sys.executable, "-c", _LOOK, command], check=True, capture_output=True, text=True)
     modules = set(json.loads(done.stdout)["modules"])
     assert {"numpy", "structlog", "aiohttp.web", *_OF_LOGS} & modules == set()
+
+
+@pytest.mark.parametrize("command", ["history", "timeline", "log", "image"])
+def test_command_that_looks_into_files_leaves_out_what_asks_a_cluster(command: str) -> None:
+    look = _LOOK.replace("import aiohttp.connector\n", "import quorate.scripts.terminal.command_line\n")
+    look = look.replace('"certificates": aiohttp.connector._SSL_CONTEXT_VERIFIED.cert_store_stats()["x509_ca"],', "")
+    done = subprocess.run([sys.executable, "-c", look, command], check=True, capture_output=True, text=True)
+    assert {"aiohttp", "pydantic", "ssl"} & set(json.loads(done.stdout)["modules"]) == set()

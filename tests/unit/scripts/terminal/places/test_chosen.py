@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 import typer
 
 from quorate.scripts.logins import cluster_variables
-from quorate.scripts.logins.kept_contexts import KeptContext, KeptContexts, NoSuchContext
-from quorate.scripts.terminal.places.chosen import chosen_environment
+from quorate.scripts.logins.kept_contexts import KeptContext, KeptContexts, NoSuchContext, write_contexts
+from quorate.scripts.logins.private_state import STATE_VARIABLE
+from quorate.scripts.terminal.places.chosen import chosen_environment, kept_contexts
 
 PROD = KeptContext(name="prod", controllers="p:1", secret_file="/prod.token")
 TWIN = KeptContext(name="twin", directory="/twin", ca_files="/ca.pem", cert_file="/c", key_file="/k", insecure=True)
@@ -82,6 +84,19 @@ def test_two_clusters_are_refused(arguments: str, environment: dict[str, str], s
 def test_context_that_is_not_there_is_told_with_those_that_are(arguments: str, environment: dict[str, str]) -> None:
     with pytest.raises(NoSuchContext, match="there is no context 'no'; there are: prod, twin"):
         chosen(arguments, environment)
+
+
+def test_where_none_are_kept_none_is_in_use_and_none_is_found() -> None:
+    assert chosen_environment([], OTHERS, lambda: None) == OTHERS
+    with pytest.raises(NoSuchContext, match="there is no context 'prod'; there are: none"):
+        chosen_environment(["--context", "prod"], OTHERS, lambda: None)
+
+
+def test_contexts_that_are_kept_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
+    assert kept_contexts() is None
+    write_contexts(KEPT)
+    assert kept_contexts() == KEPT
 
 
 def test_contexts_are_read_where_they_matter_only() -> None:
