@@ -22,10 +22,21 @@ class WrittenRequest(NamedTuple):
     after: MetadataImage
 
 
+class WrittenLog(NamedTuple):
+    """The requests of a part of a log."""
+
+    #: Those that are wanted, in the order of the log.
+    requests: list[WrittenRequest]
+    #: The state at its end.
+    end: MetadataImage
+    #: Offsets, ascending, at which something changed, and of which nobody says by which event.
+    unknown: list[int]
+
+
 def written_requests(
     start: ReplayState, batches: Iterable[bytes], audit: AuditLookup, is_wanted: Callable[[AuditLine], bool]
-) -> tuple[list[WrittenRequest], MetadataImage]:
-    """The requests that are wanted, in the order of the log, and the state at its end.
+) -> WrittenLog:
+    """The requests that are wanted.
 
     Args:
         start: what the first batch is replayed onto.
@@ -35,6 +46,7 @@ def written_requests(
         ReplayError, MalformedData: a batch cannot be replayed.
     """
     found: list[WrittenRequest] = []
+    unknown: list[int] = []
     state = start
     #: The place of the request that began the open transaction; None: none is open, or nobody wants the request.
     opener: int | None = None
@@ -50,15 +62,18 @@ def written_requests(
             found[opener] = found[opener]._replace(after=after.stable)
         for base, end in zip(cuts, [*cuts[1:], header.end_offset], strict=True):
             line = None if header.is_control else audit.line_at(base, header.epoch)
-            if line is None or not is_wanted(line) or (found and found[-1].line == line):
+            if header.is_control or (line is not None and not is_wanted(line)) or (found and found[-1].line == line):
                 continue
             images = before.replay_batch(batch, below=base) if base > header.base_offset else before
             after = before.replay_batch(batch, below=end) if end < header.end_offset else state
-            found.append(WrittenRequest(line, header.timestamp, images.stable, after.stable))
+            if line is not None:
+                found.append(WrittenRequest(line, header.timestamp, images.stable, after.stable))
+            elif any(one is not other for one, other in zip(images.head[1:], after.head[1:], strict=True)):
+                unknown.append(base)
         if not is_same:
             begun_by = None if state.begin_offset is None else audit.line_at(state.begin_offset, header.epoch)
             opener = next((place for place in range(first, len(found)) if found[place].line == begun_by), None)
-    return found, state.stable
+    return WrittenLog(found, state.stable, unknown)
 
 
 def _within(state: ReplayState, batch: bytes, cuts: Iterable[int]) -> Iterator[ReplayState]:

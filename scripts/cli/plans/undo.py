@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from quorate.controller.plans.way_back_parts import RequestStates
 from quorate.controller.plans.written_requests import WrittenRequest, written_requests
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.errors import QuorateError
+from quorate.scripts.cli.logs.audit_sources import AllSources
 from quorate.scripts.cli.logs.history_places import places
 from quorate.scripts.cli.plans.apply import ApplyOptions, PlanRun, refuse_changed, say_plan
 from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
@@ -100,23 +101,46 @@ def _find(request_id: str | None, controllers: str | None, secret_file: Path | N
     """The request of this id, of several of one id the last, or all steps of a plan; or the last that still stands.
 
     Raises:
-        NothingToUndo: there is none.
+        NothingToUndo: there is none, or nobody knows which one is the last.
     """
     found: list[WrittenRequest] = []
+    unknown: list[int] = []
     now: MetadataImage | None = None
     with places(None, controllers, secret_file) as (log, audit):
         for stretch in log.stretches:
-            older, end = written_requests(stretch.start, stretch.batches, audit, _is_asked_for)
-            found, now = [*older, *found], end if now is None else now
+            written = written_requests(stretch.start, stretch.batches, audit, _is_asked_for)
+            found, now = [*written.requests, *found], written.end if now is None else now
+            unknown = [*written.unknown, *unknown]
             chosen = _last_standing(found) if request_id is None else _named(found, request_id)
             if chosen:
+                if request_id is None:
+                    _refuse_unknown(chosen[0].line.base_offset, unknown, audit)
                 others = [one for one in found if one is not chosen[0]] if request_id is None else []
                 return _Past(chosen, now, log.cluster_id, others)
-        silent = [source.node_id for source in audit.sources if source.silence]
+        unheard = "".join(f"; controller {node_id} does not say who asked it" for node_id in _silent(audit))
     if request_id is None:
-        raise NothingToUndo("the log tells of no change that can be taken back")
-    unheard = "".join(f"; controller {node_id} does not say who asked it" for node_id in silent)
+        raise NothingToUndo(f"the log tells of no change that can be taken back{unheard}")
     raise NothingToUndo(f"the log tells of no change by request {request_id[:80]!r}{unheard}")
+
+
+def _silent(audit: AllSources) -> list[int | None]:
+    """Controllers that do not say which events they decided."""
+    return [source.node_id for source in audit.sources if source.silence]
+
+
+def _refuse_unknown(chosen: int, unknown: Sequence[int], audit: AllSources) -> None:
+    """Refuse to call a request the last one where a silent controller may have decided another one behind it.
+
+    Raises:
+        NothingToUndo: something changed behind the offset of the chosen one, and nobody says by which event.
+    """
+    behind, silent = [offset for offset in unknown if offset > chosen], _silent(audit)
+    if behind and silent:
+        who = f"controller{'' if len(silent) == 1 else 's'} {', '.join(map(str, silent))}"
+        raise NothingToUndo(
+            f"which change is the last is not known: {who} cannot be asked who made the one at offset {behind[-1]}; "
+            "quorate history names those before it: quorate undo REQUEST-ID"
+        )
 
 
 def _last_standing(found: list[WrittenRequest]) -> list[WrittenRequest]:

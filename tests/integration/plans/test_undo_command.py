@@ -226,3 +226,27 @@ async def test_undo_needs_a_request_that_the_log_knows(user: Terminal) -> None:
     for arguments in ((), ("some", "--last")):
         wrong = await user.run("undo", *arguments)
         assert (wrong.code, "its id, or --last" in wrong.said) == (exit_codes.USAGE, True)
+
+
+async def test_undo_of_the_last_is_refused_where_a_silent_controller_may_have_decided_a_later_one(
+    user: Terminal,
+) -> None:
+    """Somebody changed something, and the only one who knows who does not answer."""
+    controller, known = user.stage.members[1].controller, await last_request(user)
+    noted, controller.on_decided = controller.on_decided, lambda *_: None
+    await done(user, "labels", "set", "topic:orders", "acme/schema=8")
+    controller.on_decided = noted
+    offset, state = controller.stable.provenance.end_offset - 1, image(user)
+
+    await user.stage.members[3].stop_serving()
+    refused = await user.run("undo", "--last", "--yes")
+    assert (refused.code, refused.out, image(user)) == (exit_codes.REFUSED, "", state)
+    assert f"controller 3 cannot be asked who made the one at offset {offset}" in refused.err
+    named = await user.run("undo", known, "--yes")
+    assert "not as it left it" in named.err
+
+
+async def test_undo_of_the_last_goes_on_beside_a_silent_controller_that_decided_none_behind_it(user: Terminal) -> None:
+    await user.stage.members[3].stop_serving()
+    await done(user, "undo", "--last", "--yes")
+    assert "acme/schema" not in (await done(user, "labels", "list", "topic:orders")).out

@@ -217,9 +217,21 @@ def value(image: MetadataImage) -> str | None:
 
 def test_request_inside_of_a_batch_has_the_states_around_its_own_records() -> None:
     audit = Audit([line(0), line(1, "a1"), line(2, "b2")])
-    found, now = written_requests(ReplayState(), batches("1", "2", "3"), audit, lambda one: one.request_id is not None)
+    found, now, _ = written_requests(
+        ReplayState(), batches("1", "2", "3"), audit, lambda one: one.request_id is not None
+    )
     told = [(one.line.request_id, value(one.before), value(one.after)) for one in found]
     assert (told, value(now)) == ([("a1", "1", "2"), ("b2", "2", "3")], "3")
+
+
+def test_changes_of_which_nobody_says_who_asked_are_told_by_their_offsets() -> None:
+    known = Audit([line(0), line(1, "a1")])
+    written = written_requests(
+        ReplayState(), batches("1", "2", "2", "3"), known, lambda one: one.request_id is not None
+    )
+    assert ([one.line.request_id for one in written.requests], written.unknown) == (["a1"], [2])
+    nobody = written_requests(ReplayState(), stretch(["1"], ["begin", "2"], ["end"]), Audit([line(0)]), bool)
+    assert nobody.unknown == [1]
 
 
 def stretch(*contents: list[str]) -> Iterator[bytes]:
@@ -261,5 +273,5 @@ def test_transaction_is_of_the_request_that_began_it(name: str) -> None:
     contents, asked, expected = TRANSACTIONS[name]
     lines = [line(offset, asked.get(offset)) for offset in range(sum(map(len, contents)))]
     audit = Audit(lines)
-    found, _ = written_requests(ReplayState(), stretch(*contents), audit, lambda one: one.request_id is not None)
+    found, _, _ = written_requests(ReplayState(), stretch(*contents), audit, lambda one: one.request_id is not None)
     assert [(one.line.request_id, value(one.before), value(one.after)) for one in found] == expected
