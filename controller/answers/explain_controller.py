@@ -61,6 +61,17 @@ def symptoms_of(quorum: QuorumReply, voter: VoterReply | None) -> list[Explained
     return found
 
 
+def symptoms_of_all(quorum: QuorumReply) -> list[ExplainedSymptom]:
+    """The things that are wrong with any controller while there is an active one, in the words of the verdict."""
+    return [_symptom(_CODES[reason.code], reason.message) for reason in voter_reasons(quorum.voters)]
+
+
+def remedies_of_all(quorum: QuorumReply) -> list[ExplainedRemedy]:
+    """Whatever is to be done about those."""
+    ill = {node_id for reason in voter_reasons(quorum.voters) for node_id in reason.nodes}
+    return [remedy for voter in quorum.voters if voter.node_id in ill for remedy in remedies_of(quorum, voter)]
+
+
 def remedies_of(quorum: QuorumReply, voter: VoterReply | None) -> Iterator[ExplainedRemedy]:
     """Yield what to do about it."""
     if voter is None:

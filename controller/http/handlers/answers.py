@@ -116,12 +116,14 @@ async def explained(call: Call, parameters: ExplainParameters, body: Nothing) ->
     work = partial(_of_partitions, image, node.config, subject, parameters.limit, await _moments(node, image, subject))
     found = await node.turns.answer(call.rights.bounded_principal, _limit_ms(call), work)
     quorum = observe_quorum(node)
-    if quorum.is_past or quorum.active_id is not None:
-        return found
-    symptoms = [explain_controller.left_without_active(), *found.symptoms]
-    return found.model_copy(
-        update={"symptoms": symptoms, "remedies": [*explain_controller.ways_to_an_active(quorum), *found.remedies]}
-    )
+    symptoms, remedies = found.symptoms, found.remedies
+    if not quorum.is_past and quorum.active_id is None:
+        symptoms = [explain_controller.left_without_active(), *symptoms]
+        remedies = [*explain_controller.ways_to_an_active(quorum), *remedies]
+    elif not quorum.is_past and subject == AskedPartitions():
+        symptoms = [*symptoms, *explain_controller.symptoms_of_all(quorum)]
+        remedies = [*remedies, *explain_controller.remedies_of_all(quorum)]
+    return found.model_copy(update={"symptoms": symptoms, "remedies": remedies})
 
 
 def _of_controller(image: MetadataImage, quorum: QuorumReply, node_id: int) -> ExplainReply:

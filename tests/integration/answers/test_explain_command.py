@@ -163,6 +163,20 @@ async def test_controller_is_explained_with_what_its_loss_would_mean() -> None:
         assert "another one would be elected" not in active.out, "nobody could be"
 
 
+async def test_cluster_with_a_lost_controller_is_not_called_well() -> None:
+    """As `status` says it; of one topic nothing is wrong."""
+    async with terminal({11: "a"}) as user:
+        await user.run("topics", "create", "orders", "--replica-assignment", "11")
+        user.stage.members[1].soft.lost.add(3)
+        whole = await user.run("explain")
+        assert (whole.code, "Nothing is wrong" in whole.out) == (exit_codes.REFUSED, False)
+        assert whole.out.startswith(
+            "controller 3 is unreachable: 0 more can fail before writes stop  [CONTROLLERS_UNREACHABLE]\n"
+            "What to do, in this order:\n   1. start controller 3: it goes on where it was"
+        )
+        assert (await user.run("explain", "topic", "orders")).code == exit_codes.DONE
+
+
 async def test_stalled_reassignment_names_whom_it_waits_for_and_its_command_cancels_it(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     moved = {"topic": "orders", "partition": 0, "replicas": [11, 13]}
