@@ -134,7 +134,11 @@ class StateDigests:
             step = await replayed_to(self._log, before[-1], Moment(offset=offset), self._replaying)
             self._credit -= step.seconds
             self.spent_seconds += step.seconds
-            return step.state.stable
+            rebuilt = step.state.stable
+            if rebuilt.provenance.end_offset != offset:  # the log may have been cut while a turn was waited for
+                message = f"no state ends at offset {offset}: the one before it ends at {rebuilt.provenance.end_offset}"
+                raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, message)
+            return rebuilt
 
     def _goes_on_from(self, image: MetadataImage, offset: int) -> bool:
         end = image.provenance.end_offset

@@ -151,3 +151,21 @@ async def test_state_is_rebuilt_from_the_nearest_that_is_kept(monkeypatch: pytes
         assert await digests.at(offset, 0) == (offset, digest_image(states[offset]).text)
     assert log.read == [13, 13, 14, 55, 56]
     assert await refused(digests, 12) is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+async def test_state_of_a_log_that_was_cut_while_a_turn_was_waited_for_is_refused() -> None:
+    states = images(60)
+    records = tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states)))
+    log = SearchedLog(records)
+    digests = StateDigests(cast(FeedSource, log), DigestMemory(), Unpaced())
+    for image in states[1::3]:
+        digests.note(image)
+    async with digests._lock:
+        asked = asyncio.create_task(digests.at(57, 0))
+        await asyncio.sleep(0)
+        log.records = records[:50]
+        for end in (20, 40):
+            digests.note(states[end])
+    with pytest.raises(ApiError, match="no state ends at offset 57: the one before it ends at 50") as e:
+        await asked
+    assert e.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
