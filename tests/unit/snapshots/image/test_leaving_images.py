@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import count, pairwise
 from typing import Any
 
@@ -17,7 +18,6 @@ from quorate.snapshots.digest_memory import DigestMemory
 from quorate.snapshots.image import leaving_images
 from quorate.snapshots.image.image import EMPTY_IMAGE, MetadataImage
 from quorate.snapshots.image.image_history import IMAGES_KEPT, ImageHistory
-from quorate.snapshots.image.image_parts import TopicsImage
 from quorate.snapshots.image.leaving_images import GROUPS_AT_ONCE, PAGES_AT_ONCE, PAGES_WAITING_MAX, LeavingImages
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table.pages import Page
@@ -50,14 +50,17 @@ class Freed:
             pages.append(page)
         return self.following(EMPTY_IMAGE._replace(partitions=PartitionTable(pages=tuple(pages))))
 
-    def image_of_topics(self) -> MetadataImage:
-        """One whose maps of topics have no value that others have."""
+    def image_of_topics(self, which: str = "by_id") -> MetadataImage:
+        """One with a map of topics that has no value that others have."""
         values = [_Value() for _ in range(KEYS)]
         for value in values:
             weakref.finalize(value, self._note)
         entries: PersistentMap[Any, Any] = PersistentMap(dict(enumerate(values)))
         assert len(entries.groups_apart(PersistentMap())) == GROUPS
-        return self.following(EMPTY_IMAGE._replace(topics=TopicsImage(entries, EMPTY_IMAGE.topics.by_name)))
+        if which == "extents":
+            table = PartitionTable(extents=entries)
+            return self.following(EMPTY_IMAGE._replace(partitions=table))
+        return self.following(EMPTY_IMAGE._replace(topics=replace(EMPTY_IMAGE.topics, **{which: entries})))
 
     def following(self, image: MetadataImage) -> MetadataImage:
         """One that changes nothing."""
@@ -135,9 +138,10 @@ def test_state_of_the_digest_before_is_freed_with_pauses() -> None:
     assert max(after - before for before, after in pairwise(seen)) == PAGES_AT_ONCE
 
 
-def test_maps_of_the_digest_before_are_freed_with_pauses() -> None:
+@pytest.mark.parametrize("which", ["by_id", "by_name", "extents"])
+def test_maps_of_the_digest_before_are_freed_with_pauses(which: str) -> None:
     freed, seen = Freed(), [0]
-    parts = LeavingImages.own_parts(freed.image_of_topics(), EMPTY_IMAGE)
+    parts = LeavingImages.own_parts(freed.image_of_topics(which), EMPTY_IMAGE)
     parts.free(lambda: seen.append(freed.count))
     assert (len(seen), seen[-1]) == (1 + GROUPS // GROUPS_AT_ONCE, KEYS)
     assert max(after - before for before, after in pairwise(seen)) < 1.5 * KEYS * GROUPS_AT_ONCE / GROUPS
