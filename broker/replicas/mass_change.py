@@ -18,6 +18,8 @@ EXPECTED_MS: Final = 250.0
 SILENCE_MS_MAX: Final = 10_000.0
 _SILENCE_SHARE: Final = 1 / 4
 _MESSAGES: Final = 3
+#: However much more pieces cost than was known of them, something is said after so many times the longest silence.
+_TOO_LONG: Final = 1.5
 #: Of what is known of costs, the share that counts beside a new one that is less.
 _KEPT: Final = 0.8
 
@@ -66,6 +68,13 @@ class MassChange:
         taking_all_ms = max(waiting * self._taking_ms, takings * self._piece_ms) + takings * self._replay_ms
         until_ms = min(self._expected_until_ms, all_said_ms + self._silence_ms_max - taking_all_ms)
         return max(0.0, until_ms - now_ms)
+
+    def is_too_long(self, all_said_ms: float, now_ms: float) -> bool:
+        """Whether something must be said before more is taken: what waits costs far more than was known of it.
+
+        ``all_said_ms``: as of ``wait_ms``.
+        """
+        return now_ms >= all_said_ms + _TOO_LONG * self._silence_ms_max
 
 
 def _rather_more(known: float, new: float) -> float:

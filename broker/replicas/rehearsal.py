@@ -191,6 +191,8 @@ class RehearsalReplicas(ReplicaManager):
             if len(self._waiting):
                 self._begun.call(self._take_first)  # one that fails is noted, and the next one may be taken
                 await asyncio.sleep(0)  # the next one takes some milliseconds, too
+            if self._mass_change.is_too_long(self._all_said_ms, self._machine.now_ms()):
+                break
 
     def _take_first(self) -> None:
         first, begun_ms = self._waiting.take_first(), self._machine.now_ms()
