@@ -148,6 +148,7 @@ class PlanRun:
         Raises:
             Failed: one was, or a move did not arrive. As ``ask``.
         """
+        self._say_if_nothing_is_left()
         try:
             last = len(self._plan.steps) - 1
             for number, (step, stands) in enumerate(zip(self._plan.steps, self._found, strict=True)):
@@ -170,6 +171,13 @@ class PlanRun:
                 plan = self._plan
                 steps = AppliedSteps(cluster_id=plan.cluster_id, undoes=plan.undoes, steps=self._applied)
                 sys.stdout.write(as_document(steps) + "\n")
+
+    def _say_if_nothing_is_left(self) -> None:
+        kinds = {stands.kind for stands in self._found}
+        if kinds == {"done"}:
+            sys.stderr.write("quorate: all of it is so already; nothing was done\n")
+        elif "ready" not in kinds:
+            sys.stderr.write("quorate: all of it was asked for already; what is not over goes on\n")
 
     def _make(self, number: int, step: PlanStep, stands: StepStanding) -> None:
         if stands.kind != "ready":

@@ -75,6 +75,25 @@ async def places(user: Terminal) -> list[tuple[list[int], int]]:
     return [(one["replica_nodes"], one["leader_id"]) for one in reply["topic"]["partitions"]]
 
 
+async def test_plan_of_which_nothing_is_left_to_do_says_so(user: Terminal, tmp_path: Path) -> None:
+    """A move to the same replicas in another order is over at once; one to another broker goes on."""
+    for target, said in (
+        ([12, 11], "quorate: all of it is so already; nothing was done\n"),
+        ([13, 11], "quorate: all of it was asked for already; what is not over goes on\n"),
+    ):
+        moves, file = tmp_path / "moves.json", tmp_path / f"{target[0]}.json"
+        moved = {"topic": "orders", "partition": 0, "replicas": target}
+        moves.write_text(json.dumps({"version": 1, "partitions": [moved]}))
+        await user.run("reassign", "apply", str(moves), "--plan", str(file))
+        first = await user.run("apply", str(file), "--yes")
+        assert (first.code, said in first.err) == (exit_codes.DONE, False), first
+        end = user.stage.quorum.log_end_offset
+        again = await user.run("apply", str(file))
+        assert (again.code, again.out, again.err.endswith(said)) == (exit_codes.DONE, "", True), again
+        assert user.stage.quorum.log_end_offset == end
+        assert json.loads((await user.run("apply", str(file), "--json")).out)["steps"][0]["outcome"] == "earlier"
+
+
 async def test_moves_that_are_taken_back_leave_the_replicas_in_the_order_that_they_had(
     user: Terminal, tmp_path: Path
 ) -> None:
