@@ -25,6 +25,18 @@ class ClusterError(QuorateError):
     """A local cluster cannot be made, started or used. One sentence that says what to do."""
 
 
+class DamagedPlan(ClusterError):
+    """The plan of a local cluster says nothing that can be understood.
+
+    Attributes:
+        what: which file that is, and what is wrong with it.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: use another --dir, or name the controllers")
+        self.what = what
+
+
 class _PlanPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -101,8 +113,9 @@ class ClusterPlan(_PlanPart):
         """The plan of the cluster in a directory; None if there is none.
 
         Raises:
-            ClusterError: the file is there and cannot be understood, or another user has written it: a command that
-                finds it where it is run would show its token to whom he names.
+            DamagedPlan: the file is there and cannot be understood.
+            ClusterError: it cannot be read, or another user has written it: a command that finds it where it is run
+                would show its token to whom he names.
         """
         path = directory / PLAN_NAME
         try:
@@ -115,11 +128,18 @@ class ClusterPlan(_PlanPart):
                 return cls.model_validate(json.loads(file.read(_PLAN_BYTES_MAX)))
         except FileNotFoundError:
             return None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError, ValidationError) as error:
-            reason = str(error).splitlines()[0]
+        except PermissionError:
             raise ClusterError(
-                f"{path} cannot be read ({reason}): start over with --fresh, or use another --dir"
-            ) from error
+                f"{path} may not be read by user {os.geteuid()}{_owner_words(path)}: use another --dir, name the "
+                "controllers, or ask as that user"
+            ) from None
+        except NotADirectoryError:
+            raise ClusterError(f"{directory} is no directory: a cluster has one, so use another --dir") from None
+        except OSError as error:
+            raise ClusterError(f"{path} cannot be read ({error.strerror or error}): use another --dir") from error
+        except (UnicodeDecodeError, json.JSONDecodeError, ValidationError) as error:
+            reason = str(error).splitlines()[0]
+            raise DamagedPlan(f"{path} cannot be read ({reason})") from error
 
     @property
     def controller_urls(self) -> tuple[str, ...]:
@@ -139,3 +159,14 @@ class ClusterPlan(_PlanPart):
 
     def _url(self, port: int) -> str:
         return f"{'https' if self.is_secured else 'http'}://{LOOPBACK}:{port}"
+
+
+def _owner_words(path: Path) -> str:
+    """The owner of a file that may not be read, or of the directory that keeps it from being seen."""
+    for shown in (path, *path.parents):
+        try:
+            owner = shown.stat().st_uid
+        except OSError:
+            continue
+        return f": {'it' if shown == path else shown} is user {owner}'s"
+    return ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,8 @@ from quorate.controller.api.answers.answer_models import WhatIfEvent, WhatIfStep
 from quorate.controller.protocol.partitions import ReassignablePartition, ReassignableTopic
 from quorate.metadata_log.errors import InvalidId
 from quorate.metadata_log.ids import uuid_from_text
-from quorate.scripts.cli.topics.json_files import ReassignmentFile, read_json
+from quorate.scripts.cli.plans.plan_files import PLAN_BYTES_MAX, parse_plan
+from quorate.scripts.cli.topics.json_files import ReassignmentFile, parse_json, read_bytes
 from quorate.scripts.terminal.arguments import broker_ids
 from quorate.scripts.terminal.requesting import make
 
@@ -59,8 +61,36 @@ def _directory(text: str) -> bytes:
 
 
 def _moves(path: Path) -> list[ReassignableTopic]:
+    """Those of a file of either kind."""
+    data = read_bytes(path, PLAN_BYTES_MAX)
+    found = _of_plan(path, data) if _says_format(data) else _of_kafka_file(path, data)
     topics: dict[str, list[ReassignablePartition]] = {}
-    for planned in read_json(path, ReassignmentFile).partitions:
-        moved = ReassignablePartition(partition_index=planned.partition, replicas=planned.replicas)
-        topics.setdefault(planned.topic, []).append(moved)
-    return [ReassignableTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
+    for name, moved in found:
+        topics.setdefault(name, []).append(moved)
+    return [make(ReassignableTopic, name=name, partitions=partitions) for name, partitions in topics.items()]
+
+
+def _says_format(data: bytes) -> bool:
+    """Whether it looks like what `--plan` writes, which begins with its format. No file of Kafka's tools has one."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return False  # whoever reads it says what is wrong
+    return isinstance(content, dict) and "format" in content
+
+
+def _of_plan(path: Path, data: bytes) -> Iterator[tuple[str, ReassignablePartition]]:
+    for number, step in enumerate(parse_plan(path, data).steps, start=1):
+        request = step.change.alter_partition_reassignments
+        if request is None:
+            raise typer.BadParameter(
+                f"{path}: step {number} is {step.operation}, and what-if applies no other changes than moves of "
+                "partitions",
+                param_hint="STEPS",
+            )
+        yield from ((topic.name, moved) for topic in request.topics for moved in topic.partitions)
+
+
+def _of_kafka_file(path: Path, data: bytes) -> Iterator[tuple[str, ReassignablePartition]]:
+    for planned in parse_json(path, data, ReassignmentFile).partitions:
+        yield planned.topic, ReassignablePartition(partition_index=planned.partition, replicas=planned.replicas)

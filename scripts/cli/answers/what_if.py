@@ -31,8 +31,9 @@ def what_if(
     """Show the status of a cluster before and after events that do not happen: nothing is changed.
 
     Events: stop broker 12 | crash broker 12 13 | start broker 11-13 | the same with rack NAME | lose directory ID |
-    apply PLAN.json | catch up. Brokers that are stopped leave in order, those that crash without a word. One that is
-    started is not in sync before `catch up`, and a reassignment that is applied is not over before it.
+    apply FILE | catch up. Brokers that are stopped leave in order, those that crash without a word. One that is
+    started is not in sync before `catch up`, and a reassignment that is applied is not over before it. FILE is one of
+    `reassign plan`, or a plan of moves that --plan has written, all of whose steps are begun at once.
     Exit code 0: it can happen, whatever comes of it; 1: an event is refused.
 
     Example: quorate what-if stop broker 12, crash rack b, start broker 12, catch up

@@ -13,7 +13,7 @@ from typing import Final
 from quorate.scripts.cluster.left_over import end_left_over
 from quorate.scripts.cluster.lending import require_not_run
 from quorate.scripts.cluster.making import Ports, logs_directory, make_fresh, make_twin, remove, require_ours
-from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan, DamagedPlan
 from quorate.scripts.cluster.ports import PortInUse
 from quorate.scripts.terminal.arguments import whole_number
 
@@ -48,7 +48,11 @@ def find_or_make(wanted: WantedCluster, say: Callable[[str], None]) -> ClusterPl
     require_not_run(wanted.directory)
     for sentence in end_left_over(logs_directory(wanted.directory)):
         say(sentence)
-    known = None if wanted.fresh else ClusterPlan.load(wanted.directory)
+    try:
+        known = None if wanted.fresh else ClusterPlan.load(wanted.directory)
+    except DamagedPlan as error:
+        # No other command has this way out, and none should hear of it: it throws the cluster away.
+        raise ClusterError(f"{error.what}: start over with --fresh, or use another --dir") from error
     if known is not None:
         return _known(known, wanted, say)
     if wanted.source is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +14,10 @@ from pydantic import BaseModel, ConfigDict
 from quorate.controller.api.answers.plan_models import ChangePlan, PlanStep
 from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import ApiError, ErrorCode, OutcomeUnknown
-from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
-from quorate.scripts.cli.moves.waves import reassignment_request
 from quorate.scripts.cli.plans.plan_files import read_plan
 from quorate.scripts.cli.plans.plan_ids import run_id, step_id
 from quorate.scripts.cli.plans.steps import StepStanding, moves_of, outcomes_of, send_step, standing, standings
+from quorate.scripts.cli.plans.taking_back import places_before, take_back
 from quorate.scripts.cli.plans.wording import SHOWN_MAX, more_line, plan_lines
 from quorate.scripts.cli.topics.json_files import PlannedPartition, ReassignmentFile
 from quorate.scripts.cli.topics.reassignment_steps import MovedPartitions, watch_moves
@@ -150,6 +148,7 @@ class PlanRun:
         Raises:
             Failed: one was, or a move did not arrive. As ``ask``.
         """
+        self._say_if_nothing_is_left()
         try:
             last = len(self._plan.steps) - 1
             for number, (step, stands) in enumerate(zip(self._plan.steps, self._found, strict=True)):
@@ -172,6 +171,13 @@ class PlanRun:
                 plan = self._plan
                 steps = AppliedSteps(cluster_id=plan.cluster_id, undoes=plan.undoes, steps=self._applied)
                 sys.stdout.write(as_document(steps) + "\n")
+
+    def _say_if_nothing_is_left(self) -> None:
+        kinds = {stands.kind for stands in self._found}
+        if kinds == {"done"}:
+            sys.stderr.write("quorate: all of it is so already; nothing was done\n")
+        elif "ready" not in kinds:
+            sys.stderr.write("quorate: all of it was asked for already; what is not over goes on\n")
 
     def _make(self, number: int, step: PlanStep, stands: StepStanding) -> None:
         if stands.kind != "ready":
@@ -245,21 +251,13 @@ class PlanRun:
             which = "the moves" if are_known else "moves that were begun"
             sys.stderr.write(f"quorate: {which} go on; the same `quorate apply` goes on with the plan, too\n")
             return
-        count = ask(*self._whom, lambda client: _cancel_open(client, self._on_their_way))
-        sys.stderr.write(f"quorate: moves that were not over, and were taken back: {count}\n")
+        before = {name: replicas for step in self._plan.steps for name, replicas in places_before(step).items()}
+        moves = [(one.topic, one.partition) for one in self._on_their_way]
+        told = ask(*self._whom, lambda client: take_back(client, moves, before))
+        if len(told) > SHOWN_MAX:
+            told[SHOWN_MAX:] = [f"... and {counted(len(told) - SHOWN_MAX, 'more partition')}"]
+        sys.stderr.writelines(f"quorate: {shown_line(sentence)}\n" for sentence in told)
 
 
 async def _standing_now(client: ControllerClient, step: PlanStep) -> StepStanding:
     return standing(step, (await client.answers.facts(step.change)).facts)
-
-
-async def _cancel_open(client: ControllerClient, moves: Sequence[PlannedPartition]) -> int:
-    """Cancel those moves that are open; how many those were."""
-    wanted = {(one.topic, one.partition) for one in moves}
-    listed = await client.list_partition_reassignments(is_linearizable=True)
-    named = ((topic.name, one.partition_index) for topic in listed.topics for one in topic.partitions)
-    still_open = list(dict.fromkeys(name for name in named if name in wanted))
-    for first in range(0, len(still_open), RECORDS_PER_OPERATION_MAX):
-        some = still_open[first : first + RECORDS_PER_OPERATION_MAX]
-        await client.alter_partition_reassignments(reassignment_request(dict.fromkeys(some)))
-    return len(still_open)

@@ -23,7 +23,7 @@ from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.output import reader_may_leave
 
 #: 10,000 partitions with 64 replicas each, before and after, fit five times.
-_FILE_BYTES_MAX: Final = 64 * 1024 * 1024
+PLAN_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class PlanTooLarge(QuorateError):
@@ -102,8 +102,8 @@ def save_plan(file: Path, plan: ChangePlan, *, as_json: bool = False) -> None:
     from quorate.scripts.cli.plans.wording import plan_lines
 
     data = plan.model_dump_json(exclude_unset=True, indent=1).encode() + b"\n"
-    if len(data) > _FILE_BYTES_MAX:
-        raise PlanTooLarge(f"the plan would have {len(data):,} bytes: {_FILE_BYTES_MAX:,} is the most")
+    if len(data) > PLAN_BYTES_MAX:
+        raise PlanTooLarge(f"the plan would have {len(data):,} bytes: {PLAN_BYTES_MAX:,} is the most")
     beside = file.with_name(f".{file.name}.new")
     try:
         with open_new(beside) as written:
@@ -128,14 +128,19 @@ def read_plan(path: Path) -> ChangePlan:
     """
     try:
         if str(path) == "-":
-            data = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
+            data = sys.stdin.buffer.read(PLAN_BYTES_MAX + 1)
         else:
             with reading(str(path)) as file:
-                data = file.read(_FILE_BYTES_MAX + 1)
+                data = file.read(PLAN_BYTES_MAX + 1)
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror or error}", param_hint="FILE") from None
-    if len(data) > _FILE_BYTES_MAX:
-        raise typer.BadParameter(f"{path} has over {_FILE_BYTES_MAX} bytes: that is the most", param_hint="FILE")
+    return parse_plan(path, data)
+
+
+def parse_plan(path: Path, data: bytes) -> ChangePlan:
+    """The plan that the bytes of a file hold; raises as ``read_plan``."""
+    if len(data) > PLAN_BYTES_MAX:
+        raise typer.BadParameter(f"{path} has over {PLAN_BYTES_MAX} bytes: that is the most", param_hint="FILE")
     try:
         return ChangePlan.model_validate_json(data)
     except ValidationError as error:

@@ -80,14 +80,26 @@ def read_json(path: Path, form: type[F]) -> F:
     Raises:
         typer.BadParameter: it cannot be read, is too large, is not of this form, or names a partition twice.
     """
+    return parse_json(path, read_bytes(path), form)
+
+
+def read_bytes(path: Path, bytes_max: int = _FILE_BYTES_MAX) -> bytes:
+    """All of a file; a byte more than ``bytes_max`` of one that is larger. Of standard input where it is called `-`.
+
+    Raises:
+        typer.BadParameter: it cannot be read.
+    """
     try:
         if str(path) == "-":
-            data = sys.stdin.buffer.read(_FILE_BYTES_MAX + 1)
-        else:
-            with path.open("rb") as file:
-                data = file.read(_FILE_BYTES_MAX + 1)
+            return sys.stdin.buffer.read(bytes_max + 1)
+        with path.open("rb") as file:
+            return file.read(bytes_max + 1)
     except OSError as error:
         raise typer.BadParameter(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def parse_json(path: Path, data: bytes, form: type[F]) -> F:
+    """The contents of a file of these bytes; raises as ``read_json``."""
     if len(data) > _FILE_BYTES_MAX:
         raise typer.BadParameter(f"{path} has over {_FILE_BYTES_MAX} bytes: that is the most")
     try:

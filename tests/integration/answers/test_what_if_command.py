@@ -101,6 +101,27 @@ async def test_running_controllers_answer_and_nothing_is_changed(tmp_path: Path)
         assert user.stage.quorum.log_end_offset == end
 
 
+async def test_plan_is_applied_with_the_moves_of_all_its_steps_and_other_changes_are_refused(tmp_path: Path) -> None:
+    drain, alter = tmp_path / "drain.json", tmp_path / "alter.json"
+    async with terminal({11: "a", 12: "b", 13: "a"}) as user:
+        await user.run("topics", "create", "orders", "--replica-assignment", "11,11")
+        await user.run("brokers", "drain", "11", "--at-once", "1", "--plan", str(drain))
+        assert len(json.loads(drain.read_text())["steps"]) == 2
+
+        reply = json.loads((await user.run("what-if", "apply", str(drain), "--json")).out)
+        assert (reply["before"]["partitions"]["reassigning"], reply["after"]["partitions"]["reassigning"]) == (0, 2)
+        words = ("apply", f"{drain},", "catch", "up,", "crash", "broker", "11")
+        reply = json.loads((await user.run("what-if", *words, "--json")).out)
+        assert (reply["after"]["partitions"]["offline"], reply["after"]["partitions"]["reassigning"]) == (0, 0)
+
+        await user.run("configs", "alter", "topic/orders", "--set", "retention.ms=5", "--plan", str(alter))
+        refused = await user.run("what-if", "apply", str(alter))
+        assert (refused.code, refused.out) == (exit_codes.USAGE, "")
+        assert "alter.json: step 1 is incremental_alter_configs, and what-if applies no other changes" in refused.said
+        drain.write_text(drain.read_text().replace("quorate-plan", "other"))
+        assert "drain.json is no plan: format: " in (await user.run("what-if", "apply", str(drain))).said
+
+
 @pytest.mark.parametrize(("name", "steps", "status", "error", "says"), BAD, ids=[row[0] for row in BAD])
 async def test_wrong_event_is_refused_with_its_place(
     name: str, steps: list[Any], status: int, error: str, says: str

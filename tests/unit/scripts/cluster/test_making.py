@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -158,9 +160,49 @@ def test_controllers_without_a_plan_are_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_unreadable_plan_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "cluster.json").write_text('{"cluster_id": 7}')
-    with pytest.raises(ClusterError, match="cannot be read"):
-        ClusterPlan.load(tmp_path)
+    """Whoever only asks is not told to throw the cluster away."""
+    for damaged in ('{"cluster_id": 7}', "{"):
+        (tmp_path / "cluster.json").write_text(damaged)
+        with pytest.raises(
+            ClusterError, match=r"json cannot be read \(.*\): use another --dir, or name the controllers$"
+        ):
+            ClusterPlan.load(tmp_path)
+
+
+_AS_ANOTHER_USER = """
+import os, sys
+from pathlib import Path
+from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
+os.chdir(sys.argv[1])
+os.setgroups([]); os.setresgid(4242, 4242, 4242); os.setresuid(4242, 4242, 4242)
+try:
+    ClusterPlan.load(Path(sys.argv[2]))
+except ClusterError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can ask as another user")
+@pytest.mark.parametrize(("closed", "called"), [("var/cluster.json", "it"), ("var", "var")])
+def test_plan_that_one_may_not_read_is_said_to_be_its_owners(tmp_path: Path, closed: str, called: str) -> None:
+    make_fresh(tmp_path / "var", PORTS, 1, 0)
+    for path in (tmp_path, tmp_path / "var"):
+        path.chmod(0o755)
+    os.chown(tmp_path / closed, 4_343, -1)
+    (tmp_path / closed).chmod(0o600)
+    # From within: the directories above are for their owner alone.
+    asked = [sys.executable, "-c", _AS_ANOTHER_USER, str(tmp_path), "var"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert said == (
+        f"var/cluster.json may not be read by user 4242: {called} is user 4343's: use another --dir, name the "
+        "controllers, or ask as that user\n"
+    )
+
+
+def test_directory_of_a_cluster_that_is_a_file_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "var").write_text("")
+    with pytest.raises(ClusterError, match="var is no directory"):
+        ClusterPlan.load(tmp_path / "var")
 
 
 def test_plan_that_another_user_has_put_there_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

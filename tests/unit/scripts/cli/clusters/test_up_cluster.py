@@ -72,6 +72,12 @@ def test_option_for_a_new_cluster_is_refused_where_there_is_one(
         find_or_make(replace(wanted, **option), silent)  # type: ignore[arg-type]
 
 
+def test_damaged_plan_can_be_started_over_by_who_starts_clusters(tmp_path: Path, base: int) -> None:
+    (tmp_path / "cluster.json").write_text("{")
+    with pytest.raises(ClusterError, match=r"cannot be read \(.*\): start over with --fresh, or use another --dir$"):
+        find_or_make(WantedCluster(tmp_path, base_port=base), silent)
+
+
 @pytest.mark.parametrize("captured", [None, "dynamic-small/m1/log"])
 @pytest.mark.parametrize("is_insecure", [False, True])
 def test_new_cluster_has_certificates_unless_somebody_says_otherwise(
