@@ -83,10 +83,10 @@ def partition_difference(
     differs[in_both] = False
     counts: dict[str, int] = {}
     changed = 0
-    compared: _Compared | None = None
+    compared: _ComparedPartitions | None = None
     for start in range(0, len(in_both), _ROWS_AT_ONCE):
         part = in_both[start : start + _ROWS_AT_ONCE]
-        compared = _Compared.of(old.partitions, new.partitions, pairs.take(part), left_out)
+        compared = _ComparedPartitions.of(old.partitions, new.partitions, pairs.take(part), left_out)
         differs[part] = np.logical_or.reduce(list(compared.differs.values()))
         changed += int(np.count_nonzero(differs[part]))
         for field, flags in compared.differs.items():
@@ -94,7 +94,7 @@ def partition_difference(
     at = np.full(len(pairs), -1)
     at[in_both] = np.arange(len(in_both))
     is_little = len(in_both) <= _ENTRIES_AT_ONCE
-    known = _Known(compared, at[differs]) if compared is not None and is_little else None
+    known = _KnownPairs(compared, at[differs]) if compared is not None and is_little else None
     pairs = pairs.take(differs)
     return PartDifference(
         "partitions",
@@ -139,7 +139,7 @@ def _rows_named(image: MetadataImage, name: str) -> range:
 # --- which fields differ ------------------------------------------------------------------------------
 
 
-class _Compared(NamedTuple):
+class _ComparedPartitions(NamedTuple):
     """Partitions that are there both times: their columns, and by field, for each of them, whether it differs."""
 
     before: PartitionColumns
@@ -147,7 +147,7 @@ class _Compared(NamedTuple):
     differs: dict[str, Flags]
 
     @staticmethod
-    def of(old: PartitionTable, new: PartitionTable, pairs: _Pairs, left_out: frozenset[str]) -> _Compared:
+    def of(old: PartitionTable, new: PartitionTable, pairs: _Pairs, left_out: frozenset[str]) -> _ComparedPartitions:
         before, after = old.gather(pairs.old_rows), new.gather(pairs.rows)
         width = max(before.width, after.width)
         old_slots, slots = resized("slots", before.slots.T, width), resized("slots", after.slots.T, width)
@@ -170,13 +170,13 @@ class _Compared(NamedTuple):
             fields[field] = flags
         if "directories" not in left_out:
             fields["directories"] = _directories_differ(before, after, new.directories.codes_in(old.directories), width)
-        return _Compared(before, after, fields)
+        return _ComparedPartitions(before, after, fields)
 
 
-class _Known(NamedTuple):
-    """What is known, from counting them, of the n pairs that differ."""
+class _KnownPairs(NamedTuple):
+    """The n pairs that differ, as they were compared when they were counted."""
 
-    compared: _Compared
+    compared: _ComparedPartitions
     #: int64[n]: where the columns have each of them; -1: it is there once.
     at: NDArray[np.int64]
 
@@ -211,7 +211,7 @@ class _Entries:
         new: MetadataImage,
         pairs: _Pairs,
         left_out: frozenset[str],
-        known: _Known | None,
+        known: _KnownPairs | None,
     ) -> None:
         """``known``: None: they are too many to be kept."""
         self._old = old
@@ -268,11 +268,11 @@ class _Entries:
                 told[place][field] = FieldChange(was, value)
         return told
 
-    def _compared(self, places: NDArray[np.int64]) -> tuple[_Compared, NDArray[np.int64]]:
+    def _compared(self, places: NDArray[np.int64]) -> tuple[_ComparedPartitions, NDArray[np.int64]]:
         """Pairs that are there both times, by their places among all, compared, and where each of them is in that."""
         if self._known is None:
             pairs = self._pairs.take(places)
-            compared = _Compared.of(self._old.partitions, self._new.partitions, pairs, self._left_out)
+            compared = _ComparedPartitions.of(self._old.partitions, self._new.partitions, pairs, self._left_out)
             return compared, np.arange(len(places))
         return self._known.compared, self._known.at[places]
 
