@@ -20,7 +20,7 @@ def explain(
     subject: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SUBJECT]",
+            metavar="SUBJECT",
             help="broker ID, topic NAME, partition TOPIC-NUMBER, reassignment TOPIC-NUMBER or controller ID; "
             "without it: the whole cluster.",
             autocompletion=completed_by(NameKind.SUBJECTS),
