@@ -84,6 +84,17 @@ async def test_what_cannot_be_explained_is_a_mistake_in_use(subject: list[str]) 
     assert (await alone("explain", *subject, "--from", M2)).code == exit_codes.USAGE
 
 
+async def test_topic_that_is_there_is_not_taken_for_a_slip_where_a_partition_is_missing() -> None:
+    missing = await alone("explain", "partition", "single.replica-99", "--from", M2)
+    assert missing.err.startswith("quorate: topic single.replica has no partition 99 (")
+
+
+@pytest.mark.parametrize("kind", ["controller", "broker"])
+async def test_what_is_no_id_is_said_of_the_kind_that_was_named(kind: str) -> None:
+    refused = await alone("explain", kind, "abc")
+    assert (refused.code, f"'abc' is no {kind} id" in refused.err) == (exit_codes.USAGE, True), refused
+
+
 async def test_running_controllers_explain_what_nobody_but_an_operator_can_mend() -> None:
     """The only replica's broker is unregistered: it is unknown, and no election finds anybody."""
     async with terminal({11: "a", 12: "b"}) as user:
