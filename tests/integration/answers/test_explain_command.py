@@ -188,6 +188,21 @@ async def test_cluster_with_a_lost_controller_is_not_called_well() -> None:
         assert (await user.run("explain", "topic", "orders")).code == exit_codes.DONE
 
 
+async def test_of_a_controller_that_nobody_has_heard_of_the_log_is_unknown_and_no_number() -> None:
+    async with terminal({11: "a"}) as user:
+        soft = user.stage.members[1].soft
+        soft.lost.add(3)
+        soft.unheard.add(3)
+
+        gone = await user.run("explain", "controller", "3")
+        assert gone.out.startswith(
+            "controller 3 is unreachable, last contact 5 ms ago, how far its log goes is unknown\n"
+        )
+        described = await user.run("quorum", "describe", "--replication", "--json")
+        third = json.loads(described.out)["voters"][2]
+        assert (third["log_end_offset"], third["lag_records"]) == (None, None)
+
+
 async def test_stalled_reassignment_names_whom_it_waits_for_and_its_command_cancels_it(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     moved = {"topic": "orders", "partition": 0, "replicas": [11, 13]}
