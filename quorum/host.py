@@ -115,7 +115,8 @@ class PeerStatus:
     node_id: int
     is_connected: bool
     is_voter: bool
-    #: Exclusive end of what it has acknowledged as durable; None where this node does not lead.
+    #: Exclusive end of what it has acknowledged as durable; None where it has not answered in this epoch, or this node
+    #: does not lead.
     acknowledged_end: int | None
     #: Seconds since it last answered; None where this node does not lead.
     last_contact_age: float | None

@@ -83,9 +83,9 @@ class VoterReply(HttpModel):
     role: VoterRole
     """As the answering node sees it; `non-voter`: it lost its memory and does not vote until it has caught up."""
     log_end_offset: int | None
-    """End of what is durable there."""
+    """End of what is durable there; null where nobody has heard of it since the active controller was elected."""
     lag_records: int | None
-    """Records that the active controller has and this one has not made durable."""
+    """Records that the active controller has and this one has not made durable; null as before."""
     last_contact_ms: int | None
     """Time since the active controller last heard of it."""
     directory_id: UuidField | None

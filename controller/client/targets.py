@@ -6,6 +6,7 @@ All of it is text, and no more of it than a controller reads. No library of clie
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -19,6 +20,8 @@ UNIX: Final = "unix:"
 #: Bytes of an address, path and parameters: a controller reads a request's first line up to 8190, as most servers do.
 TARGET_BYTES_MAX: Final = 8_000
 _SHOWN_CHARS: Final = 40
+_PORT_MAX: Final = 65_535
+_LONG_PORT: Final = re.compile(r":([0-9]{5,})\Z")
 
 
 class InvalidUrl(QuorateError, ValueError):
@@ -56,6 +59,11 @@ def controller_url(text: str, scheme: str = "http") -> str:
     if "://" not in url:
         url = f"{scheme}://{url}"
     if not _is_base_url(url):
+        found = _LONG_PORT.search(url)
+        digits = "" if found is None else found[1].lstrip("0")
+        # Python refuses to take thousands of digits for a number.
+        if len(digits) > len(str(_PORT_MAX)) or int(digits or 0) > _PORT_MAX:
+            raise InvalidUrl(f"{text!r} names no controller: a port is {_PORT_MAX} at most")
         raise InvalidUrl(
             f"{text!r} names no controller: it must be host:port or http://host:port, with TLS https://host:port, "
             f"or unix:PATH with a path of {PATH_BYTES_MAX} bytes at most"

@@ -75,7 +75,7 @@ class VoterView:
     #: Whether a connection to it stands. One on which nothing is heard for a few election timeouts does not.
     is_connected: bool
     is_voting: bool
-    #: Exclusive end of what is durable there; None where this node does not lead.
+    #: Exclusive end of what is durable there; None if it has not answered in this epoch, or this node does not lead.
     durable_end: int | None
     #: None if it has not answered in this epoch, or this node does not lead.
     last_contact_ms_ago: float | None

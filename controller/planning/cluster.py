@@ -45,11 +45,12 @@ class TooFewBrokers(NoPlan):
     """
 
     def __init__(self, rows: Counts, replicas: int, brokers: int) -> None:
-        lacking = "1 partition has" if len(rows) == 1 else f"{len(rows):,} partitions have"
+        lacking = "1 partition is" if len(rows) == 1 else f"{len(rows):,} partitions are"
         first = "" if len(rows) == 1 else "the first of them "
         super().__init__(
-            f"{lacking} more replicas than there are brokers that may hold them ({first}{replicas} for {brokers}): "
-            "drain or exclude fewer brokers, or lower the number of replicas"
+            f"{lacking} to have more replicas than there are brokers that may hold them "
+            f"({first}{replicas} for {brokers}), and each needs a broker of its own: have fewer replicas, or more "
+            "brokers that take some"
         )
         self.rows = rows
         self.partition = int(rows[0])

@@ -118,7 +118,8 @@ def find_files(path: Path) -> list[LogFile]:
     if path.is_file():
         return [_classify_by_content(path)]
     if not path.is_dir():
-        raise StorageError(f"{path}: no such file or directory")
+        what = "neither a regular file nor a directory" if path.exists() else "no such file or directory"
+        raise StorageError(f"{path}: {what}")
     inner = path / LOG_DIRECTORY_NAME
     directory = inner if inner.is_dir() else path
     files = [file for file in map(classify, directory.iterdir()) if file.offset is not None]

@@ -166,7 +166,9 @@ def _look(path: str, cluster_id: str | None) -> Iterator[_Found]:
         yield _directory(path, cluster_id)
         return
     if not storage.is_file(path):
-        raise InputError(path, "no such file or directory", "give a metadata directory, a segment or a checkpoint")
+        is_there = not storage.is_remote(path) and os.path.exists(path)
+        what = "neither a regular file nor a directory" if is_there else "no such file or directory"
+        raise InputError(path, what, "give a metadata directory, a segment or a checkpoint")
     form = form_of(path)
     if form in (Form.ZIP, Form.TAR):
         yield from _archive(path, form, cluster_id)

@@ -137,7 +137,7 @@ class Replication:
             node_id=peer,
             is_connected=is_connected,
             is_voter=progress.is_voter,
-            acknowledged_end=progress.acked_end,
+            acknowledged_end=progress.acked_end if progress.answered_round else None,
             last_contact_age=now - progress.contact_at,
             caught_up_age=now - progress.caught_up_at if math.isfinite(progress.caught_up_at) else None,
             checkpoint=progress.checkpoint,

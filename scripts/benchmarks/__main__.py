@@ -51,7 +51,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help=f"Of {', '.join(b.name for b in BENCHMARKS)}; default: all."),
+        typer.Argument(metavar="NAME", help=f"Of {', '.join(b.name for b in BENCHMARKS)}; default: all."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of tables.")] = False,
     directory: Annotated[

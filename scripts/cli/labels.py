@@ -66,7 +66,7 @@ class FoundLabels(BaseModel):
 def list_(
     resource: Annotated[
         str | None,
-        typer.Argument(metavar="[RESOURCE]", help="Only those of topic:NAME, say; see `set`.", show_default=False),
+        typer.Argument(metavar="RESOURCE", help="Only those of topic:NAME, say; see `set`.", show_default=False),
     ] = None,
     kind: Annotated[LabelKind | None, typer.Option("--kind", help="Only those of such resources.")] = None,
     topic: Annotated[

@@ -21,6 +21,7 @@ from quorate.controller.client.connection import Connection
 from quorate.metadata_log.errors import ApiError, NotController, OutcomeUnknown, Overloaded
 from quorate.scripts.logins.cluster_variables import CERT_VARIABLE, PRINCIPAL_VARIABLE, SECRET_VARIABLE, USER_VARIABLE
 from quorate.scripts.logins.named_login import find_login
+from quorate.scripts.terminal.harmless import shown_subject
 from quorate.scripts.terminal.places.controllers import (
     find_controllers,
     find_secret,
@@ -171,7 +172,7 @@ def ask(
     except ApiError as error:
         if about is None or isinstance(error, (NotController, OutcomeUnknown, Overloaded)):
             raise  # of the request, whatever it asks for
-        raise ApiError(error.code, f"{about}: {error.message}", error.details) from None
+        raise ApiError(error.code, f"{shown_subject(about)}: {error.message}", error.details) from None
 
 
 async def answered(change: Coroutine[Any, Any, T]) -> T:

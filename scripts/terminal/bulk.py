@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from quorate.metadata_log.errors import ErrorCode
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.harmless import shown_name
+from quorate.scripts.terminal.harmless import shown_name, shown_subject
 from quorate.scripts.terminal.output import show
 from quorate.scripts.terminal.programs.failures import REFUSED, Failed
 
@@ -54,7 +54,8 @@ def exit_by(outcomes: Sequence[ItemOutcome]) -> None:
     if not failed:
         return
     sentences = [
-        shown_name(f"{one.subject}: {one.error_message or 'refused'} ({one.error_code.name})") for one in failed
+        shown_name(f"{shown_subject(one.subject)}: {one.error_message or 'refused'} ({one.error_code.name})")
+        for one in failed
     ]
     if len(outcomes) > 1:
         sentences.append(f"{len(failed)} of {len(outcomes)} failed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Any, Final, NoReturn
 
 import typer
@@ -19,6 +19,8 @@ from quorate.scripts.terminal.progress.line import answering_programs
 
 #: Of commands whose answer programs read: so do they its failure.
 _JSON_OPTION: Final = "--json"
+#: Of commands that read files and ask nobody.
+_FILES_OPTION: Final = "--from"
 
 
 def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, obj: object = None) -> NoReturn:
@@ -37,7 +39,7 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
     try:
         # By itself Typer tells of mistakes in the use of a command: in a frame, which no other tool can read.
         with answering_programs(is_json), own_environment():
-            command = _flowing(with_places(typer.main.get_command(app)))
+            command = _flowing(_refusing_empty(with_places(typer.main.get_command(app))))
             code = command(list(arguments), prog_name=name, obj=obj, standalone_mode=False)
     except KeyboardInterrupt:
         sys.exit(exit_codes.INTERRUPTED)
@@ -50,6 +52,27 @@ def run(app: typer.Typer, arguments: Sequence[str], name: str = "quorate", *, ob
         sys.stderr.writelines(f"{line}\n" for line in ([failure.as_json()] if is_json else lines))
         sys.exit(failure.exit_code)
     sys.exit(code if isinstance(code, int) else exit_codes.DONE)
+
+
+def _refusing_empty(command: Any) -> Any:
+    """The command, and every one below it, with an empty name refused where files are read.
+
+    As a path it is the directory that one is in, and by then nobody can tell it from a dot.
+    """
+    for below in getattr(command, "commands", {}).values():
+        _refusing_empty(below)
+    if not any(_FILES_OPTION in one.opts for one in command.params):
+        return command
+    parse = command.parse_args
+
+    def parse_args(context: Any, arguments: list[str]) -> Any:
+        words = list(takewhile(lambda argument: argument != "--", arguments))
+        if f"{_FILES_OPTION}=" in words or (_FILES_OPTION, "") in pairwise(words):
+            raise typer.BadParameter("an empty name names no files", ctx=context, param_hint=_FILES_OPTION)
+        return parse(context, arguments)
+
+    command.parse_args = parse_args
+    return command
 
 
 def _flowing(command: Any) -> Any:

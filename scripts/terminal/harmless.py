@@ -34,6 +34,11 @@ def shown_name(text: str) -> str:
     return shown(text).replace("\n", "\\u000a").replace("\t", "\\u0009")
 
 
+def shown_subject(text: str) -> str:
+    """The name that a sentence begins with, so that an empty one is seen."""
+    return text or "''"
+
+
 def shown_line(text: str) -> str:
     """The same for a line of a length that nobody has bounded, as out of a file: of a long one the beginning."""
     more = f"... ({len(text):,} characters)" if len(text) > _LINE_CHARS_MAX else ""

@@ -104,6 +104,12 @@ def test_addresses_that_pages_and_commands_name_are_of_http_ports() -> None:
     refuse(wrong, "addresses where no HTTP API is")
 
 
+def test_option_that_is_given_again_for_each_value_is_written_so() -> None:
+    wrong = re.compile(r"--[a-z][a-z-]* [A-Z][A-Z_]*\.\.\.")
+    found = [f"{page.relative_to(ROOT)}: {one}" for page in PAGES for one in wrong.findall(page.read_text("utf-8"))]
+    refuse(found, "Only arguments take several values behind one another: [--from PATH]...")
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     dead = [line for page in PAGES for line in dead_links(page, page.read_text(encoding="utf-8"))]
 

@@ -136,7 +136,7 @@ class SoftState:
         self.known_faults: list[str] = []
         self.stalled = 0.0
         self.is_voting = True
-        self.lost: set[int] = set()
+        self.lost, self.unheard = set[int](), set[int]()  # not connected; never heard of by this leader
         self.generation = 0
         #: Members without a vote, and for whose answers they wait.
         self.without_vote: dict[int, tuple[int, ...]] = {}
@@ -159,7 +159,7 @@ class SoftState:
                     id_,
                     id_ not in self.lost,
                     id_ not in self.without_vote,
-                    durable_end=end if leads else None,
+                    durable_end=end if leads and id_ not in self.unheard else None,
                     last_contact_ms_ago=5.0 if leads else None,
                     caught_up_ms_ago=6.0 if leads else None,
                     waits_for=self.without_vote.get(id_, ()),

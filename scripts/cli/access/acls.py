@@ -65,7 +65,7 @@ _RESOURCES: Final = "topic/NAME, group/NAME, transactional-id/NAME, delegation-t
 WhichResource = Annotated[
     str | None,
     typer.Argument(
-        metavar="[RESOURCE]",
+        metavar="RESOURCE",
         help=f"{_RESOURCES}; topic/* means the ACLs of *, and topic alone those of all topics.",
         show_default=False,
     ),

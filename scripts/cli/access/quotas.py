@@ -46,7 +46,7 @@ def list_(
     entity: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ENTITY...]",
+            metavar="ENTITY",
             help="Only what has all of these: user/NAME, user/ (the default), user (any), and so client-id and ip.",
             show_default=False,
         ),

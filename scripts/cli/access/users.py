@@ -45,7 +45,7 @@ Mechanism = Annotated[
 
 @app.command(name="list")
 def list_(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Only this one.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only this one.", show_default=False)] = None,
     as_json: AsJson = False,
     from_path: FromPath = None,
     at: AtMoment = None,

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from quorate.controller.api.answers.explain_models import ExplainReply
+from quorate.controller.client.client import ControllerClient
 from quorate.scripts.cli.answers.explanation_words import explanation_lines
+from quorate.scripts.cli.topics.missing_topics import asked_about
 from quorate.scripts.terminal import exit_codes
-from quorate.scripts.terminal.arguments import AsJson, broker_ids, sendable, topic_partitions
+from quorate.scripts.terminal.arguments import AsJson, sendable, topic_partitions, whole_number
 from quorate.scripts.terminal.asking import ask
 from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.connecting import AtMoment, Controllers, FromPath, SecretFile
@@ -20,7 +23,7 @@ def explain(
     subject: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SUBJECT]",
+            metavar="SUBJECT",
             help="broker ID, topic NAME, partition TOPIC-NUMBER, reassignment TOPIC-NUMBER or controller ID; "
             "without it: the whole cluster.",
             autocompletion=completed_by(NameKind.SUBJECTS),
@@ -47,7 +50,13 @@ def explain(
       quorate explain controller 2
     """
     kind, wanted = _wanted(subject or [])
-    reply = ask(controllers, secret_file, lambda client: client.answers.explain(**wanted), path=from_path, at=at)
+
+    topics = [wanted["topic"]] if "topic" in wanted else []
+
+    async def question(client: ControllerClient) -> ExplainReply:
+        return await asked_about(client, topics, lambda asked: asked.answers.explain(**wanted))
+
+    reply = ask(controllers, secret_file, question, path=from_path, at=at)
     lines = explanation_lines(reply)
     if kind == "reassignment" and reply.reassignment is None:
         lines = chain([f"{wanted['topic']}-{wanted['partition']} is not being reassigned."], lines)
@@ -60,8 +69,10 @@ def _wanted(subject: list[str]) -> tuple[str, dict[str, Any]]:
     match subject:
         case []:
             return "cluster", {}
-        case [("broker" | "controller") as kind, text] if len(ids := broker_ids(text, "SUBJECT")) == 1:
-            return kind, {kind: ids[0]}
+        case [("broker" | "controller") as kind, text]:
+            if (id_ := whole_number(text)) is None:
+                raise typer.BadParameter(f"{text[:80]!r} is no {kind} id: say one, as {kind} 2", param_hint="SUBJECT")
+            return kind, {kind: id_}
         case ["topic", name] if name:
             return "topic", {"topic": sendable(name)}
         case [("partition" | "reassignment") as kind, text]:

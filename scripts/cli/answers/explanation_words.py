@@ -104,8 +104,12 @@ def _controller_lines(found: ExplainedController) -> Iterator[str]:
     is_heard = voter.last_contact_ms is not None and voter.role != "active"
     heard = f", last contact {ago(voter.last_contact_ms)}" if is_heard else ""
     level = ""
-    if voter.lag_records:
-        level = f", {counted(voter.lag_records, 'record')} behind, level {ago(voter.last_caught_up_ms)}"
+    if voter.role == "unreachable" and voter.lag_records is None:
+        level = ", how far its log goes is unknown"
+    elif voter.lag_records:
+        level = f", {counted(voter.lag_records, 'record')} behind"
+        if voter.last_caught_up_ms is not None:
+            level += f", level {ago(voter.last_caught_up_ms)}"
     yield f"controller {found.node_id} is {_ROLE[voter.role]}{heard}{level}"
     if found.if_lost:
         yield from (f"    without it: {reason.message}" for reason in found.if_lost)

@@ -38,7 +38,7 @@ app = typer.Typer(
 Directories = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[DIRECTORY]...",
+        metavar="DIRECTORY",
         help="Metadata directories of controllers, or copies of them. Default: those of the local cluster.",
         show_default=False,
     ),

@@ -29,7 +29,7 @@ def _parts(given: list[str] | None) -> list[str] | None:
 SubjectWords = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KIND NAME]",
+        metavar="KIND NAME",
         help="topic NAME, partition TOPIC-NUMBER, broker ID, config topic/NAME (broker/ID, ...), or label "
         "RESOURCE (topic:NAME, ...); all if none.",
         autocompletion=completed_by(NameKind.SUBJECTS),

@@ -60,13 +60,16 @@ def made_plan(named: NamedLayout, planner: Callable[[ClusterLayout], Reassignmen
 def _why_too_few(named: NamedLayout, error: TooFewBrokers) -> str:
     topics = sorted({named.names[row][0] for row in error.rows.tolist()})
     brokers = named.layout.brokers
+    takers = int(np.count_nonzero(brokers.takers))
+    taking = "1 broker takes replicas" if takers == 1 else f"{takers:,} brokers take replicas"
+    drained = ", ".join(map(str, brokers.ids[brokers.roles == BrokerRole.DRAINS].tolist()))
+    emptied = f"; to be emptied: broker {drained}" if drained else ""
     idle = [
         f"{id_} ({named.states.get(id_, 'unregistered')})"
-        for id_, role in zip(brokers.ids.tolist(), brokers.roles.tolist(), strict=True)
-        if role == BrokerRole.KEEPS
+        for id_ in brokers.ids[brokers.roles == BrokerRole.KEEPS].tolist()
     ]
     nothing_to = f"; nothing goes to broker {', '.join(idle)}" if idle else ""
-    return f"topics {first_names(topics)}{nothing_to}"
+    return f"topics {first_names(topics)}; {taking}{emptied}{nothing_to}"
 
 
 def _crowded(layout: ClusterLayout, replicas: Indexes) -> int:

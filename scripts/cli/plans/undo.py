@@ -51,7 +51,7 @@ class _Past(NamedTuple):
 def undo(
     request_id: Annotated[
         str | None,
-        typer.Argument(metavar="[REQUEST-ID]", help="As `quorate history` has it.", show_default=False),
+        typer.Argument(metavar="REQUEST-ID", help="As `quorate history` has it.", show_default=False),
     ] = None,
     last: Annotated[
         bool, typer.Option("--last", help="The last change that was not taken back, whoever made it.")

@@ -94,9 +94,7 @@ def _lines(command: Any, name: str, related: list[str]) -> Iterator[str]:
     yield _title(name)
     yield from (".SH NAME", rf"{_escaped(name)} \- {_escaped(summary.rstrip('.'))}")
     spoken = rf"\fB{_escaped(_spoken(name, command))}\fR"
-    # An argument that is named ID... already is told as {ID...}...
-    pieces = (piece.removeprefix("{").removesuffix("}...") for piece in command.collect_usage_pieces(context))
-    yield from (".SH SYNOPSIS", " ".join([spoken, *map(_escaped, pieces)]))
+    yield from (".SH SYNOPSIS", " ".join([spoken, *map(_escaped, _synopsis(command))]))
     yield ".SH DESCRIPTION"
     for paragraph in help_.split("\n\n"):
         yield from (".PP", _escaped(" ".join(paragraph.split())))
@@ -125,6 +123,22 @@ def _spoken(name: str, command: Any) -> str:
     own = command.name or ""
     head = name[: -len(own) - 1] if own and name.endswith(f"-{own}") else name
     return f"{head.replace('quorate-', 'quorate ', 1)} {own}" if head != name else name.replace("-", " ", 1)
+
+
+def _synopsis(command: Any) -> Iterator[str]:
+    """The words that are typed behind the name. Typer's own form of an argument has braces that nobody types."""
+    yield command.options_metavar
+    for one in command.params:
+        if one.param_type_name == "argument" and not one.hidden:
+            yield _argument(one)
+    if getattr(command, "commands", {}):
+        yield command.subcommand_metavar
+
+
+def _argument(argument: Any) -> str:
+    """As `ID`, `ID...` for several, `[ID]` and `[ID...]` where there may be none."""
+    name = (argument.metavar or argument.name).removesuffix("...") + ("..." if argument.nargs != 1 else "")
+    return name if argument.required else f"[{name}]"
 
 
 def _help_of(command: Any) -> tuple[str, list[str]]:

@@ -198,6 +198,11 @@ _LOG_WORDS = {
 }
 
 
+def _log_words(verdict: CheckpointVerdict) -> str:
+    segments = Path(verdict.path).parent.glob("*.log")
+    return _LOG_WORDS[verdict.log] if verdict.log != "out-of-reach" or any(segments) else "there is none"
+
+
 def _verdict_lines(verdict: CheckpointVerdict) -> Iterator[str]:
     yield verdict.path
     at = "" if verdict.end_offset is None else f"state at offset {verdict.end_offset} (epoch {verdict.epoch}), "
@@ -205,7 +210,7 @@ def _verdict_lines(verdict: CheckpointVerdict) -> Iterator[str]:
     if verdict.saved_ms is not None:
         yield f"  saved from cluster {verdict.cluster_id}, {format_time(verdict.saved_ms)}"
     yield f"  manifest: {_MANIFEST_WORDS[verdict.manifest]}"
-    yield f"  log beside it: {_LOG_WORDS[verdict.log]}"
+    yield f"  log beside it: {_log_words(verdict)}"
     yield from (f"  note: {note}" for note in verdict.notes)
     yield from (f"  wrong: {finding}" for finding in verdict.findings)
     yield "  OK" if verdict.is_sound else "  DAMAGED"

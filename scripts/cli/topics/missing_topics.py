@@ -46,7 +46,9 @@ async def meant_instead(client: ControllerClient, name: str) -> str:
         alike = (await client.list_topics(names=patterns, limit=_LOOKED_AT)).topics
     except QuorateError:
         return ""  # Who asks may not look, or nobody answers any more: the first error is what matters.
-    meant = get_close_matches(name, [topic.name for topic in alike], 1, _LIKENESS)
+    names = [topic.name for topic in alike]
+    # It may be there, and a partition of it not.
+    meant = [] if name in names else get_close_matches(name, names, 1, _LIKENESS)
     return f": did you mean {meant[0]}?" if meant else ""
 
 

@@ -84,6 +84,17 @@ async def test_what_cannot_be_explained_is_a_mistake_in_use(subject: list[str]) 
     assert (await alone("explain", *subject, "--from", M2)).code == exit_codes.USAGE
 
 
+async def test_topic_that_is_there_is_not_taken_for_a_slip_where_a_partition_is_missing() -> None:
+    missing = await alone("explain", "partition", "single.replica-99", "--from", M2)
+    assert missing.err.startswith("quorate: topic single.replica has no partition 99 (")
+
+
+@pytest.mark.parametrize("kind", ["controller", "broker"])
+async def test_what_is_no_id_is_said_of_the_kind_that_was_named(kind: str) -> None:
+    refused = await alone("explain", kind, "abc")
+    assert (refused.code, f"'abc' is no {kind} id" in refused.err) == (exit_codes.USAGE, True), refused
+
+
 async def test_running_controllers_explain_what_nobody_but_an_operator_can_mend() -> None:
     """The only replica's broker is unregistered: it is unknown, and no election finds anybody."""
     async with terminal({11: "a", 12: "b"}) as user:
@@ -175,6 +186,21 @@ async def test_cluster_with_a_lost_controller_is_not_called_well() -> None:
             "What to do, in this order:\n   1. start controller 3: it goes on where it was"
         )
         assert (await user.run("explain", "topic", "orders")).code == exit_codes.DONE
+
+
+async def test_of_a_controller_that_nobody_has_heard_of_the_log_is_unknown_and_no_number() -> None:
+    async with terminal({11: "a"}) as user:
+        soft = user.stage.members[1].soft
+        soft.lost.add(3)
+        soft.unheard.add(3)
+
+        gone = await user.run("explain", "controller", "3")
+        assert gone.out.startswith(
+            "controller 3 is unreachable, last contact 5 ms ago, how far its log goes is unknown\n"
+        )
+        described = await user.run("quorum", "describe", "--replication", "--json")
+        third = json.loads(described.out)["voters"][2]
+        assert (third["log_end_offset"], third["lag_records"]) == (None, None)
 
 
 async def test_stalled_reassignment_names_whom_it_waits_for_and_its_command_cancels_it(tmp_path: Path) -> None:

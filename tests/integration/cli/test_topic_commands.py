@@ -186,6 +186,8 @@ async def test_bad_command_ends_with_a_sentence(
         ("topics", "delete", "ordrs", "--yes"),
         ("topics", "add-partitions", "ordrs", "--partitions", "9"),
         ("partitions", "describe", "ordrs-0"),
+        ("explain", "topic", "ordrs"),
+        ("explain", "partition", "ordrs-0"),
         ("configs", "describe", "topic/ordrs"),
         ("configs", "alter", "topic/ordrs", "--set", "retention.ms=1"),
         ("configs", "replace", "topic/ordrs", "--set", "retention.ms=1"),

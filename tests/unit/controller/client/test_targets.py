@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from quorate.client import ApiError, ClientClosed, ControllerClient, ErrorCode
-from quorate.controller.client.targets import TARGET_BYTES_MAX, check_target, quoted
+from quorate.controller.client.targets import TARGET_BYTES_MAX, InvalidUrl, check_target, controller_url, quoted
 
 #: Nobody listens there; three, so that one is not asked for another's sake.
 URLS = ["127.0.0.1:1", "127.0.0.2:1", "127.0.0.3:1"]
@@ -25,6 +25,17 @@ CALLS: dict[str, tuple[Callable[[ControllerClient, str], Awaitable[object]], str
         "parameter client_id",
     ),
 }
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:65536", "https://host:99999/", "[::1]:" + "9" * 5_000])
+def test_port_that_is_too_high_is_told_with_the_highest(text: str) -> None:
+    with pytest.raises(InvalidUrl, match=r"names no controller: a port is 65535 at most$"):
+        controller_url(text)
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:65535", "127.0.0.1:00000080"])
+def test_port_that_can_be_is_none_that_is_too_high(text: str) -> None:
+    assert controller_url(text) == f"http://{text}"
 
 
 @pytest.mark.parametrize("name", CALLS)

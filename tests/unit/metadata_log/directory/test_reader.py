@@ -90,6 +90,12 @@ def test_path_without_files_is_refused_by_name(tmp_path: Path) -> None:
         find_files(tmp_path / "missing")
 
 
+@pytest.mark.parametrize("name", ["/dev/null", "/dev/zero"])
+def test_what_is_there_and_no_file_with_bytes_of_its_own_is_told_so(name: str) -> None:
+    with pytest.raises(StorageError, match=f"^{name}: neither a regular file nor a directory$"):
+        find_files(Path(name))
+
+
 def test_file_that_vanishes_is_a_storage_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file"):
         list(iter_batches(classify(tmp_path / "00000000000000000000.log")))

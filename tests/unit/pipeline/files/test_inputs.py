@@ -176,6 +176,8 @@ def test_missing_path_is_refused_by_name(tmp_path: Path) -> None:
     """As is a path list without a path."""
     with pytest.raises(InputError, match="nothing-here: no such file or directory; give"):
         only(tmp_path / "nothing-here")
+    with pytest.raises(InputError, match="/dev/null: neither a regular file nor a directory; give"):
+        only(Path("/dev/null"))
     with pytest.raises(InputError, match="nothing to read"):
         find_inputs([])
 

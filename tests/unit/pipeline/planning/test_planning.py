@@ -90,7 +90,9 @@ def test_too_few_brokers_are_refused_with_the_first_partition() -> None:
         partitions_table([("a", 0, [11]), ("t", 3, [11, 12, 13])]), brokers_table({**RACKS}), drained=[13, 14]
     )
 
-    with pytest.raises(NoPlan, match=r"1 partition has .*\(3 for 2\): drain or exclude fewer .* is t-3"):
+    with pytest.raises(
+        NoPlan, match=r"1 partition is to have .*\(3 for 2\), and each needs a broker of its own: .* is t-3"
+    ):
         planned(named)
 
 

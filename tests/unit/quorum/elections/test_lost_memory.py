@@ -117,3 +117,18 @@ def test_voter_that_returns_with_another_directory_has_acknowledged_nothing() ->
     leader.connected(leader.status().peers[0].node_id, b"another one's id", is_voter=True, version=NEWEST_VERSION)
 
     assert leader.status().peers[0].acknowledged_end == 0
+
+
+def test_of_a_voter_that_has_not_answered_in_this_epoch_no_log_is_known() -> None:
+    stage = QuorumStage(1)
+    stage.lead(0)
+    stage.write_acknowledged(0)
+    stage.crash(2)
+    stage.crash(0)
+    stage.restart(0)
+    leader = stage.lead(0).node
+    assert leader is not None
+    end = stage.write_acknowledged(0)
+
+    stage.wait("its acknowledgement", lambda: end in [one.acknowledged_end for one in leader.status().peers])
+    assert [one.acknowledged_end for one in leader.status().peers] == [end, None]

@@ -53,6 +53,12 @@ def test_refusal_names_the_one_thing_that_it_is_of_and_of_the_request_it_names_n
     assert (refused.value.code, refused.value.message, refused.value.details) == (error.code, message, error.details)
 
 
+def test_refusal_of_an_empty_name_shows_it() -> None:
+    with pytest.raises(ApiError) as refused:
+        asked(ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "it is empty"), about="")
+    assert refused.value.message == "'': it is empty"
+
+
 def test_question_to_nobody_is_a_mistake_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 

@@ -246,3 +246,28 @@ def test_directory_for_which_there_is_no_room_is_named_and_nothing_is_left(tmp_p
     with pytest.raises(ClusterError, match=r"new cannot be made: No space left on device; nothing is left of it"):
         fill(tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--from", ""], exit_codes.USAGE),
+        (["--from", "a", "--from="], exit_codes.USAGE),
+        (["--from", "."], exit_codes.DONE),
+        (["--from", "a", "--", ""], exit_codes.DONE),
+    ],
+)
+def test_empty_name_of_files_is_no_dot(arguments: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def look(
+        names: Annotated[list[str] | None, typer.Argument()] = None,
+        places: Annotated[list[Path] | None, typer.Option("--from")] = None,
+    ) -> None:
+        """Of files."""
+
+    with pytest.raises(SystemExit) as ended:
+        run(app, arguments, "thing")
+    said = capsys.readouterr().err
+    assert (ended.value.code, "--from: an empty name names no files" in said) == (code, code != exit_codes.DONE)

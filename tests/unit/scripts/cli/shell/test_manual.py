@@ -33,6 +33,32 @@ def test_there_is_a_page_of_every_command_with_every_option_of_it(section: Path)
         assert ("Example" in (command.help or "")) == (".SH EXAMPLES" in text), name
 
 
+@pytest.mark.parametrize(
+    ("page", "arguments"),
+    [
+        ("quorate-apply", "FILE"),
+        ("quorate-certs-issue", "kind ID|NAME"),
+        ("quorate-brokers-drain", "ID..."),
+        ("quorate-undo", "[REQUEST-ID]"),
+        ("quorate-explain", "[SUBJECT...]"),
+        ("quorate-recover-plan", "[DIRECTORY...]"),
+        ("quorate-node-cordon-directory", "NAME [DIR...]"),
+        ("quorate-topics", "COMMAND [ARGS]..."),
+    ],
+)
+def test_synopsis_has_arguments_as_they_are_typed(section: Path, page: str, arguments: str) -> None:
+    line = (section / f"{page}.1").read_text(encoding="utf-8").split("\n.SH SYNOPSIS\n")[1].splitlines()[0]
+    assert line.replace(r"\-", "-").endswith(rf"\fR [OPTIONS] {arguments}")
+
+
+def test_no_synopsis_has_a_stray_or_a_doubled_bracket(section: Path) -> None:
+    synopses = {
+        page.name: page.read_text(encoding="utf-8").split(".SH SYNOPSIS\n")[1].splitlines()[0]
+        for page in section.iterdir()
+    }
+    assert {name: line for name, line in synopses.items() if re.search(r"[{}]|\[\[|\]\]|\.{4}", line)} == {}
+
+
 def test_overview_names_all_pages_and_all_exit_codes(section: Path) -> None:
     text = (section / "quorate.1").read_text(encoding="utf-8")
     named = set(re.findall(r"\\fB(quorate[^\\]*(?:\\-[^\\]*)*)\\fR\(1\)", text))

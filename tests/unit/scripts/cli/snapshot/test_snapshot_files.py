@@ -124,6 +124,10 @@ def test_snapshot_verify_of_one_file_looks_at_the_log_beside_it(log: Path, tmp_p
     shutil.copyfile(path_of(log, SECOND), alone)
     (found,) = verdicts(alone)
     assert (found["end_offset"], found["log"]) == (6907, "out-of-reach")
+    assert "  log beside it: there is none\n" in succeed("verify", alone)
+    later = max(log.glob("*.log"))
+    shutil.copyfile(later, tmp_path / later.name)
+    assert "  log beside it: does not reach it\n" in succeed("verify", alone)
 
 
 def test_snapshot_verify_finds_every_flipped_byte(log: Path, tmp_path: Path) -> None:
