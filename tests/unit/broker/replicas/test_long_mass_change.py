@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from itertools import chain, count, pairwise, repeat
 from typing import Any, cast
 
@@ -153,21 +154,15 @@ def test_word_of_the_message_before_last_is_never_too_old(lag_max_ms: float, int
 
 
 def longest_unsaid_s(
-    lag_max_ms: float,
-    replay_ms: float,
-    taking_ms: float,
-    first_ms: float,
-    monkeypatch: pytest.MonkeyPatch,
-    firsts: int = 1,
+    lag_max_ms: float, replay_ms: float, costs_ms: Iterator[float], monkeypatch: pytest.MonkeyPatch
 ) -> float:
     """The longest that a follower says nothing for, in a mass change that nobody leaves the ISR for.
 
-    The follower's process replays and takes at its own expense, and as much comes while it takes what waited. To take
-    the first image, or each of so many ``firsts``, costs ``first_ms``.
+    The follower's process replays and takes at its own expense, and as much comes while it takes what waited. To
+    take each image has a cost of its own.
     """
     said_at: list[float] = []
     exchange = Pair.exchange
-    costs_ms = chain(repeat(first_ms, firsts), repeat(taking_ms))
 
     async def story() -> None:
         loop = asyncio.get_running_loop()
@@ -212,7 +207,7 @@ def longest_unsaid_s(
 def test_silence_with_what_it_takes_to_be_told_is_short_enough(
     lag_max_ms: float, replay_ms: float, taking_ms: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    longest_s = longest_unsaid_s(lag_max_ms, replay_ms, taking_ms, taking_ms, monkeypatch)
+    longest_s = longest_unsaid_s(lag_max_ms, replay_ms, repeat(taking_ms), monkeypatch)
     assert longest_s < (lag_max_ms / 4 + 500.0) / 1000, "a quarter of the lag, and an interval"
 
 
@@ -221,7 +216,7 @@ def test_silence_stays_short_where_the_first_image_said_too_little_of_what_other
     lag_max_ms: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Measured of a million partitions: 4,096 records in a row, and then 4,096 that are scattered over all pages."""
-    longest_s = longest_unsaid_s(lag_max_ms, 25.0, 194.0, 3.0, monkeypatch)
+    longest_s = longest_unsaid_s(lag_max_ms, 25.0, chain([3.0], repeat(194.0)), monkeypatch)
     assert longest_s < lag_max_ms * 0.6 / 1000
 
 
@@ -233,5 +228,5 @@ def test_silence_stays_short_enough_where_many_images_said_too_little_of_what_ot
     lag_max_ms: float, taking_ms: float, firsts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Something is said between two of those that wait then, and nobody leaves an ISR."""
-    longest_s = longest_unsaid_s(lag_max_ms, 25.0, taking_ms, 3.0, monkeypatch, firsts)
+    longest_s = longest_unsaid_s(lag_max_ms, 25.0, chain(repeat(3.0, firsts), repeat(taking_ms)), monkeypatch)
     assert longest_s < lag_max_ms * 0.65 / 1000
