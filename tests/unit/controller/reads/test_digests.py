@@ -137,14 +137,19 @@ async def test_state_that_much_of_the_log_lies_before_is_not_rebuilt(
     assert digests.spent_seconds == 0
 
 
-async def test_state_is_rebuilt_from_the_nearest_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where images of several batches are noted, those that are kept are near to each other, and the anchor is not."""
+def noted_by_threes() -> tuple[StateDigests, list[MetadataImage], SearchedLog]:
+    """Sixty batches of a log, of which every third state is noted."""
     states = images(60)
-    records = tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states)))
-    log = SearchedLog(records)
+    log = SearchedLog(tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states))))
     digests = StateDigests(cast(FeedSource, log), DigestMemory(), Unpaced())
     for image in states[1::3]:
         digests.note(image)
+    return digests, states, log
+
+
+async def test_state_is_rebuilt_from_the_nearest_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where images of several batches are noted, those that are kept are near to each other, and the anchor is not."""
+    digests, states, log = noted_by_threes()
     monkeypatch.setattr(reads_digests, "REBUILD_BYTES_MAX", 2)
     assert digests.kept_offsets()[:2] == [1, 13]
     for offset in (14, 15, 57):
@@ -154,16 +159,11 @@ async def test_state_is_rebuilt_from_the_nearest_that_is_kept(monkeypatch: pytes
 
 
 async def test_state_of_a_log_that_was_cut_while_a_turn_was_waited_for_is_refused() -> None:
-    states = images(60)
-    records = tuple(TopicRecord(f"topic-{n}", n.to_bytes(16, "big")) for n in range(1, len(states)))
-    log = SearchedLog(records)
-    digests = StateDigests(cast(FeedSource, log), DigestMemory(), Unpaced())
-    for image in states[1::3]:
-        digests.note(image)
+    digests, states, log = noted_by_threes()
     async with digests._lock:
         asked = asyncio.create_task(digests.at(57, 0))
         await asyncio.sleep(0)
-        log.records = records[:50]
+        log.records = log.records[:50]
         for end in (20, 40):
             digests.note(states[end])
     with pytest.raises(ApiError, match="no state ends at offset 57: the one before it ends at 50") as e:
