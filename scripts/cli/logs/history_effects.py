@@ -129,29 +129,42 @@ def _size(topic: str, change: str, partitions: Sequence[Entry]) -> str:
     return f": {counted(len(mine), 'partition')} x {replicas}"
 
 
-#: Of a changed partition what stands for it, the first that holds; a partition counts for one of each line.
-_Rule = tuple[str, Callable[[dict[str, Any], dict[str, Any]], bool]]
+#: Of a changed partition what stands for it, the first that holds; a partition counts for one of each line. A rule
+#: holds for none that differs in none of its fields.
+_Rule = tuple[str, frozenset[str], Callable[[dict[str, Any], dict[str, Any]], bool]]
+
+
+def _rule(words: str, fields: str, holds: Callable[[dict[str, Any], dict[str, Any]], bool]) -> _Rule:
+    return words, frozenset(fields.split()), holds
+
+
+_MOVES: Final = "adding_replicas removing_replicas"
 _LEADERSHIP: Final[tuple[_Rule, ...]] = (
-    ("{} offline", lambda old, new: new.get("leader") == -1),
-    (
+    _rule("{} offline", "leader", lambda old, new: new.get("leader") == -1),
+    _rule(
         # Whoever left the ISR last: its election takes the set of these away (KIP-966).
         "{} led by the last known leader again, uncleanly",
+        "leader_recovery_state",
         lambda old, new: new.get("leader_recovery_state") == 1 and new.get("leader") in old.get("last_known_elr", ()),
     ),
-    ("{} elected uncleanly", lambda old, new: new.get("leader_recovery_state") == 1),
-    ("{} led again", lambda old, new: old.get("leader") == -1 and "leader" in new),
-    ("{} changed leader", lambda old, new: "leader" in new),
-    ("{} elected the same leader again", lambda old, new: "leader_epoch" in new and "replicas" not in new),
+    _rule("{} elected uncleanly", "leader_recovery_state", lambda old, new: new.get("leader_recovery_state") == 1),
+    _rule("{} led again", "leader", lambda old, new: old.get("leader") == -1 and "leader" in new),
+    _rule("{} changed leader", "leader", lambda old, new: "leader" in new),
+    _rule("{} elected the same leader again", "leader_epoch", lambda old, new: "replicas" not in new),
 )
 _MEMBERSHIP: Final[tuple[_Rule, ...]] = (
-    ("reassignment of {} begun", lambda old, new: _moves(new) and not _moves(old)),
-    ("reassignment of {} ended", lambda old, new: _moves(old) and not _moves(new)),
-    ("reassignment of {} changed", lambda old, new: _moves(old) or _moves(new) or "replicas" in new),
-    ("{} lost in-sync replicas", lambda old, new: bool(set(old.get("isr", ())) - set(new.get("isr", ())))),
-    ("{} gained in-sync replicas", lambda old, new: bool(set(new.get("isr", ())) - set(old.get("isr", ())))),
-    ("{} changed their eligible leaders", lambda old, new: "elr" in new or "last_known_elr" in new),
-    ("directories of {} assigned", lambda old, new: "directories" in new),
-    ("{} recovered", lambda old, new: new.get("leader_recovery_state") == 0),
+    _rule("reassignment of {} begun", _MOVES, lambda old, new: _moves(new) and not _moves(old)),
+    _rule("reassignment of {} ended", _MOVES, lambda old, new: _moves(old) and not _moves(new)),
+    _rule(
+        "reassignment of {} changed",
+        f"{_MOVES} replicas",
+        lambda old, new: _moves(old) or _moves(new) or "replicas" in new,
+    ),
+    _rule("{} lost in-sync replicas", "isr", lambda old, new: bool(set(old["isr"]) - set(new["isr"]))),
+    _rule("{} gained in-sync replicas", "isr", lambda old, new: bool(set(new["isr"]) - set(old["isr"]))),
+    _rule("{} changed their eligible leaders", "elr last_known_elr", lambda old, new: True),
+    _rule("directories of {} assigned", "directories", lambda old, new: True),
+    _rule("{} recovered", "leader_recovery_state", lambda old, new: new.get("leader_recovery_state") == 0),
 )
 
 
@@ -162,14 +175,21 @@ def _moves(fields: dict[str, Any]) -> bool:
 def _partitions(entries: Sequence[Entry]) -> Iterator[str]:
     changed = [entry for entry in entries if entry.change == "changed"]
     seen: Counter[str] = Counter()
+    # Of thousands of partitions most differ in the same fields.
+    known: dict[tuple[str, ...], tuple[tuple[_Rule, ...], ...]] = {}
     for entry in changed:
+        names = tuple(entry.fields)
+        if names not in known:
+            known[names] = tuple(
+                tuple(rule for rule in rules if not rule[1].isdisjoint(names)) for rules in (_LEADERSHIP, _MEMBERSHIP)
+            )
         old = {name: field.old for name, field in entry.fields.items()}
         new = {name: field.new for name, field in entry.fields.items()}
-        for rules in (_LEADERSHIP, _MEMBERSHIP):
-            words = next((words for words, holds in rules if holds(old, new)), None)
+        for rules in known[names]:
+            words = next((words for words, _, holds in rules if holds(old, new)), None)
             if words is not None:
                 seen[words] += 1
-    for words in (words for rules in (_LEADERSHIP, _MEMBERSHIP) for words, _ in rules):
+    for words in (words for rules in (_LEADERSHIP, _MEMBERSHIP) for words, _, _ in rules):
         if seen[words]:
             name = changed[0].name if len(changed) == 1 else counted(seen[words], "partition")
             yield words.format(name) + (_values(changed[0], words) if len(changed) == 1 else "")
