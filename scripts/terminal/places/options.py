@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE
+from quorate.scripts.logins.cluster_variables import CONTROLLERS_VARIABLE, DIRECTORY_VARIABLE
 from quorate.scripts.terminal.completing.kinds import NameKind, completed_by
 from quorate.scripts.terminal.places.chosen import (
     CONTEXT_OPTION,
@@ -54,7 +54,7 @@ def with_places(command: Any) -> Any:
     # By its variable the option is known by which commands are told whom to ask; processes have one for their settings.
     variables = [one.envvar for one in command.params]
     if CONTROLLERS_VARIABLE not in variables:
-        return command
+        return _of_local_cluster(command) if DIRECTORY_VARIABLE in variables else command
     after = variables.index(CONTROLLERS_VARIABLE) + 1
     known = {option for one in command.params for option in one.opts}
     command.params[after:after] = [one for one in _made() if not known & set(one.opts)]
@@ -64,6 +64,23 @@ def with_places(command: Any) -> Any:
         if not context.resilient_parsing:
             chosen = chosen_environment(arguments, os.environ, kept_contexts)
             replace_environment(chosen)
+        return parse(context, arguments)
+
+    command.parse_args = parse_args
+    return command
+
+
+def _of_local_cluster(command: Any) -> Any:
+    """The same for a command on the processes and files of a local cluster: by itself it is that of the context in use,
+    where that is of a directory.
+    """
+    parse = command.parse_args
+
+    def parse_args(context: Any, arguments: list[str]) -> Any:
+        if not context.resilient_parsing:
+            directory = chosen_environment(arguments, os.environ, kept_contexts).get(DIRECTORY_VARIABLE)
+            if directory:
+                replace_environment({**os.environ, DIRECTORY_VARIABLE: directory})
         return parse(context, arguments)
 
     command.parse_args = parse_args

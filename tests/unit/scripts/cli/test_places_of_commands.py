@@ -76,6 +76,21 @@ async def test_context_in_use_is_asked_until_another_cluster_is_named() -> None:
     assert not [name for name in os.environ if name.startswith("QUORATE_")], "it was for one command each"
 
 
+@pytest.mark.parametrize("command", [("node", "list"), ("node", "kill", "broker-1"), ("recover", "survey")])
+async def test_commands_on_local_processes_are_of_the_directory_of_the_context_in_use(
+    command: tuple[str, ...], tmp_path: Path
+) -> None:
+    """And of no other cluster, that lies in ./var."""
+    twin = tmp_path / "twin"
+    twin.mkdir()
+    await told("context", "add", "twin", "--dir", str(twin), "--use")
+    assert str(twin) in (await alone(*command)).said
+    assert str(twin) not in (await alone(*command, "--dir", str(tmp_path / "named"))).said
+    await told("context", "add", "prod", "--controllers", "127.0.0.1:1", "--use")
+    assert str(twin) not in (await alone(*command)).said
+    assert not [name for name in os.environ if name.startswith("QUORATE_")], "it was for one command each"
+
+
 async def test_contexts_are_listed_used_and_forgotten(tmp_path: Path) -> None:
     assert (await told("context", "list")).out == "There are no contexts.\n"
     token = tmp_path / "token"
