@@ -13,7 +13,7 @@ import typer.main
 
 from quorate.scripts.terminal import exit_codes
 from quorate.scripts.terminal.places.environment import own_environment
-from quorate.scripts.terminal.places.options import with_places
+from quorate.scripts.terminal.places.options import before_parsing, with_places
 from quorate.scripts.terminal.programs.failures import failure_of
 from quorate.scripts.terminal.progress.line import answering_programs
 
@@ -61,18 +61,15 @@ def _refusing_empty(command: Any) -> Any:
     """
     for below in getattr(command, "commands", {}).values():
         _refusing_empty(below)
-    if not any(_FILES_OPTION in one.opts for one in command.params):
-        return command
-    parse = command.parse_args
-
-    def parse_args(context: Any, arguments: list[str]) -> Any:
-        words = list(takewhile(lambda argument: argument != "--", arguments))
-        if f"{_FILES_OPTION}=" in words or (_FILES_OPTION, "") in pairwise(words):
-            raise typer.BadParameter("an empty name names no files", ctx=context, param_hint=_FILES_OPTION)
-        return parse(context, arguments)
-
-    command.parse_args = parse_args
+    if any(_FILES_OPTION in one.opts for one in command.params):
+        before_parsing(command, _refuse_empty)
     return command
+
+
+def _refuse_empty(context: Any, arguments: list[str]) -> None:
+    words = list(takewhile(lambda argument: argument != "--", arguments))
+    if f"{_FILES_OPTION}=" in words or (_FILES_OPTION, "") in pairwise(words):
+        raise typer.BadParameter("an empty name names no files", ctx=context, param_hint=_FILES_OPTION)
 
 
 def _flowing(command: Any) -> Any:

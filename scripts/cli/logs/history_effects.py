@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from quorate.scripts.cli.logs.image_diff import fields_text
@@ -172,20 +172,21 @@ def _moves(fields: dict[str, Any]) -> bool:
     return bool(fields.get("adding_replicas") or fields.get("removing_replicas"))
 
 
+@cache
+def _may_hold(fields: tuple[str, ...]) -> tuple[tuple[_Rule, ...], ...]:
+    """The rules of either kind that may hold for what differs in these fields: of thousands most do in the same."""
+    return tuple(
+        tuple(rule for rule in rules if not rule[1].isdisjoint(fields)) for rules in (_LEADERSHIP, _MEMBERSHIP)
+    )
+
+
 def _partitions(entries: Sequence[Entry]) -> Iterator[str]:
     changed = [entry for entry in entries if entry.change == "changed"]
     seen: Counter[str] = Counter()
-    # Of thousands of partitions most differ in the same fields.
-    known: dict[tuple[str, ...], tuple[tuple[_Rule, ...], ...]] = {}
     for entry in changed:
-        names = tuple(entry.fields)
-        if names not in known:
-            known[names] = tuple(
-                tuple(rule for rule in rules if not rule[1].isdisjoint(names)) for rules in (_LEADERSHIP, _MEMBERSHIP)
-            )
         old = {name: field.old for name, field in entry.fields.items()}
         new = {name: field.new for name, field in entry.fields.items()}
-        for rules in known[names]:
+        for rules in _may_hold(tuple(entry.fields)):
             words = next((words for words, _, holds in rules if holds(old, new)), None)
             if words is not None:
                 seen[words] += 1

@@ -98,9 +98,10 @@ def _settings(typed: TypedLine, begin: str, grammar: Grammar) -> Iterable[str]:
 
 
 def _contexts(*_: object) -> Iterable[str]:
-    from quorate.scripts.logins.kept_contexts import read_contexts
+    from quorate.scripts.terminal.places.chosen import kept_contexts
 
-    return (one.name for one in read_contexts().contexts)
+    kept = kept_contexts()
+    return () if kept is None else (one.name for one in kept.contexts)
 
 
 def _processes(*_: object) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -54,37 +55,40 @@ def with_places(command: Any) -> Any:
     # By its variable the option is known by which commands are told whom to ask; processes have one for their settings.
     variables = [one.envvar for one in command.params]
     if CONTROLLERS_VARIABLE not in variables:
-        return _of_local_cluster(command) if DIRECTORY_VARIABLE in variables else command
+        if DIRECTORY_VARIABLE in variables:
+            before_parsing(command, _choose_directory)
+        return command
     after = variables.index(CONTROLLERS_VARIABLE) + 1
     known = {option for one in command.params for option in one.opts}
     command.params[after:after] = [one for one in _made() if not known & set(one.opts)]
-    parse = command.parse_args
-
-    def parse_args(context: Any, arguments: list[str]) -> Any:
-        if not context.resilient_parsing:
-            chosen = chosen_environment(arguments, os.environ, kept_contexts)
-            replace_environment(chosen)
-        return parse(context, arguments)
-
-    command.parse_args = parse_args
+    before_parsing(command, _choose_cluster)
     return command
 
 
-def _of_local_cluster(command: Any) -> Any:
-    """The same for a command on the processes and files of a local cluster: by itself it is that of the context in use,
-    where that is of a directory.
+def before_parsing(command: Any, look: Callable[[Any, list[str]], None]) -> None:
+    """Have the arguments of a command looked at, with its context, before anything is read of them."""
+    parse = command.parse_args
+
+    def parse_args(context: Any, arguments: list[str]) -> Any:
+        look(context, arguments)
+        return parse(context, arguments)
+
+    command.parse_args = parse_args
+
+
+def _choose_cluster(context: Any, arguments: list[str]) -> None:
+    if not context.resilient_parsing:
+        replace_environment(chosen_environment(arguments, os.environ, kept_contexts))
+
+
+def _choose_directory(context: Any, arguments: list[str]) -> None:
+    """Of a command on the processes and files of a local cluster: by itself it is that of the context in use, where
+    that is of a directory.
     """
-    parse = command.parse_args
-
-    def parse_args(context: Any, arguments: list[str]) -> Any:
-        if not context.resilient_parsing:
-            directory = chosen_environment(arguments, os.environ, kept_contexts).get(DIRECTORY_VARIABLE)
-            if directory:
-                replace_environment({**os.environ, DIRECTORY_VARIABLE: directory})
-        return parse(context, arguments)
-
-    command.parse_args = parse_args
-    return command
+    if not context.resilient_parsing:
+        directory = chosen_environment(arguments, os.environ, kept_contexts).get(DIRECTORY_VARIABLE)
+        if directory:
+            replace_environment({**os.environ, DIRECTORY_VARIABLE: directory})
 
 
 def _made() -> list[Any]:
