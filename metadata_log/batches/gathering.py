@@ -89,18 +89,24 @@ def _rows_where(rows: ByteColumn, wanted: npt.NDArray[np.bool_]) -> ByteColumn:
     return found
 
 
+def partition_keys(array: ByteColumn, starts: Positions) -> npt.NDArray[np.uint64]:
+    """uint64[n]: a hash of the partition that each mass record whose value begins there is about."""
+    ids = _gathered(array, starts + _IDS_START, _IDS_BYTES)
+    partition = np.ascontiguousarray(ids[:, :4]).view(np.uint32)[:, 0].astype(np.uint64)
+    topic = np.ascontiguousarray(ids[:, 4:]).view(np.uint64)
+    # Odd multipliers: the partition and both halves of the topic id must all count.
+    keys: npt.NDArray[np.uint64] = topic[:, 0] ^ (topic[:, 1] * np.uint64(0xC2B2AE3D27D4EB4F))
+    keys ^= partition * np.uint64(0x9E3779B97F4A7C15)
+    return keys
+
+
 def unrepeated_stretches(array: ByteColumn, starts: Positions) -> Iterator[tuple[int, int]]:
     """Cut the mass records whose values begin there into stretches in none of which a partition occurs twice.
 
     Partitions are told apart by a hash: exact where it makes no cut, and a needless cut does no harm.
     """
-    ids = _gathered(array, starts + _IDS_START, _IDS_BYTES)
-    partition = np.ascontiguousarray(ids[:, :4]).view(np.uint32)[:, 0].astype(np.uint64)
-    topic = np.ascontiguousarray(ids[:, 4:]).view(np.uint64)
-    # Odd multipliers: the partition and both halves of the topic id must all count.
-    keys = topic[:, 0] ^ (topic[:, 1] * np.uint64(0xC2B2AE3D27D4EB4F)) ^ (partition * np.uint64(0x9E3779B97F4A7C15))
     start = 0
-    for repeat, earlier in _repeats(keys):
+    for repeat, earlier in _repeats(partition_keys(array, starts)):
         if earlier >= start:
             yield start, repeat
             start = repeat

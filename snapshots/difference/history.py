@@ -19,6 +19,7 @@ from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.difference.difference_entries import Entry
 from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.joined_replay import JoinedReplay
 from quorate.snapshots.replay.replay_state import ReplayState
 
 #: Larger batches are cut at the ends of events only.
@@ -152,20 +153,25 @@ def history(
         by_record: cut small batches record by record; otherwise events are not cut, which is sooner told.
     """
     # Keeping counts, of which nobody asks, takes a third of what a replay does.
-    state = start.uncounted()
+    replay = JoinedReplay(start.uncounted())
     leader = _Leader()
     for batch in batches:
         header = parse_header(batch)
         leader = leader.after(header, batch)
+        if not is_wanted(header):
+            replay.add(batch)
+            continue
+        state = replay.finish()
         after = state.replay_batch(batch)
-        whole = _changes(state.stable, after.stable, is_secret, subject) if is_wanted(header) else ()
+        replay = JoinedReplay(after)
+        whole = _changes(state.stable, after.stable, is_secret, subject)
         if whole:
             cuts = _cuts(header, audit, by_record=by_record)
             uncut = [(header.base_offset, header.end_offset, whole)]
             for base, end, changes in _steps(state, batch, cuts, is_secret, subject) if cuts else uncut:
                 line = audit.line_at(base, header.epoch)
                 yield HistoryStep(base, end, header.epoch, header.timestamp, leader.node_id, line, changes)
-        state = after
+    replay.finish()
 
 
 class _Leader(NamedTuple):

@@ -28,7 +28,7 @@ from quorate.snapshots.image.image_parts import (
 )
 from quorate.snapshots.maps.persistent_map import PersistentMap
 from quorate.snapshots.table.pages import NO_PARTITION
-from quorate.snapshots.table.table_difference import table_difference
+from quorate.snapshots.table.table_difference import TableDifference, table_difference
 from quorate.snapshots.views.as_json import acl_json, broker_json, controller_json, token_json, voter_json
 from quorate.snapshots.views.kafka_names import SCRAM_MECHANISMS, ZK_MIGRATION_STATES, name_of
 
@@ -64,13 +64,14 @@ def image_difference(
             change that was taken back has not left them as they were.
     """
     brokers = partial(_brokers, by_name, without_epochs)
+    of_tables = None if by_name else table_difference(old.partitions, new.partitions)
     return [
         part_difference("features", *map(_features, (old, new))),
         part_difference("voters", *(_voters(image.kraft, by_name=by_name) for image in (old, new))),
         _differing("controllers", old.cluster.controllers, new.cluster.controllers, partial(_controllers, by_name)),
         _differing("brokers", old.cluster.brokers, new.cluster.brokers, brokers),
-        _topics(old, new, by_name=by_name),
-        partition_difference(old, new, by_name=by_name, without_epochs=without_epochs),
+        _topics(old, new, of_tables),
+        partition_difference(old, new, of_tables, without_epochs=without_epochs),
         _differing("configs", old.configs.resources, new.configs.resources, partial(_configs, is_secret)),
         _differing("labels", old.labels.resources, new.labels.resources, _labels),
         _differing("client_quotas", old.client_quotas.entities, new.client_quotas.entities, _quotas),
@@ -120,15 +121,19 @@ def _without(row: dict[str, Any], *names: str) -> Fields:
 # --- topics -------------------------------------------------------------------------------------------
 
 
-def _topics(old: MetadataImage, new: MetadataImage, *, by_name: bool) -> PartDifference:
-    names = {*old.topics.by_name, *new.topics.by_name} if by_name else set(_topics_that_may_differ(old, new))
+def _topics(old: MetadataImage, new: MetadataImage, of_tables: TableDifference | None) -> PartDifference:
+    """``of_tables``: None: topics of one name are one."""
+    by_name = of_tables is None
+    if of_tables is None:
+        names = {*old.topics.by_name, *new.topics.by_name}
+    else:
+        names = set(_topics_that_may_differ(old, new, of_tables))
     return part_difference("topics", *(_topic_entries(image, names, by_name=by_name) for image in (old, new)))
 
 
-def _topics_that_may_differ(old: MetadataImage, new: MetadataImage) -> Iterator[str]:
+def _topics_that_may_differ(old: MetadataImage, new: MetadataImage, found: TableDifference) -> Iterator[str]:
     """Names of topics that are there once only, or under another id, or with partitions that the other has not."""
     updated, removed = new.topics.by_id.changes_since(old.topics.by_id)
-    found = table_difference(old.partitions, new.partitions)
     for image, topics in (
         (new, updated | new.partitions.topics_in(found.rows[found.old_rows < 0])),
         (old, removed | old.partitions.topics_in(found.removed_rows)),

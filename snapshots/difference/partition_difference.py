@@ -20,7 +20,7 @@ from quorate.snapshots.table.pages import NO_BROKER, NO_PARTITION, Rows
 from quorate.snapshots.table.partition_columns import Masks, PartitionColumns
 from quorate.snapshots.table.partition_table import PartitionTable
 from quorate.snapshots.table.slot_layout import resized
-from quorate.snapshots.table.table_difference import table_difference
+from quorate.snapshots.table.table_difference import TableDifference
 
 #: Fields of a partition that are sets of brokers, and their columns.
 _SETS: Final = {
@@ -68,16 +68,17 @@ class _Pairs(NamedTuple):
 
 
 def partition_difference(
-    old: MetadataImage, new: MetadataImage, *, by_name: bool, without_epochs: bool
+    old: MetadataImage, new: MetadataImage, of_tables: TableDifference | None, *, without_epochs: bool
 ) -> PartDifference:
     """Compare all partitions.
 
     Args:
-        by_name: topics of one name are one, whatever their ids; the ids of directories are not compared.
+        of_tables: of the two images. None: topics of one name are one, whatever their ids; the ids of directories are
+            not compared.
         without_epochs: nor are the epochs of partitions and of their leaders.
     """
-    left_out = (_EPOCHS if without_epochs else frozenset()) | ({"directories"} if by_name else frozenset())
-    pairs = _paired_by_name(old, new) if by_name else _paired_by_id(old.partitions, new.partitions)
+    left_out = (_EPOCHS if without_epochs else frozenset()) | ({"directories"} if of_tables is None else frozenset())
+    pairs = _paired_by_name(old, new) if of_tables is None else _paired_by_id(of_tables)
     in_both = np.flatnonzero((pairs.old_rows >= 0) & (pairs.rows >= 0))
     differs = np.ones(len(pairs), np.bool_)
     differs[in_both] = False
@@ -109,9 +110,8 @@ def partition_difference(
 # --- which partitions are the same ones ---------------------------------------------------------------
 
 
-def _paired_by_id(old: PartitionTable, new: PartitionTable) -> _Pairs:
+def _paired_by_id(found: TableDifference) -> _Pairs:
     """Those that may differ."""
-    found = table_difference(old, new)
     gone = np.full(len(found.removed_rows), -1)
     return _Pairs(np.concatenate([found.old_rows, found.removed_rows]), np.concatenate([found.rows, gone]))
 
@@ -231,9 +231,13 @@ class _Entries:
     def _in_order(self) -> tuple[list[str], list[int], NDArray[np.int64]]:
         """Of each pair its topic's name and its number; and the order of the pairs by these."""
         count = len(self._pairs)
+        is_new = self._pairs.rows >= 0
         numbers, stretches = np.zeros(count, np.int32), []
-        for image, rows in ((self._old, self._pairs.old_rows), (self._new, self._pairs.rows)):
-            there = np.flatnonzero(rows >= 0)
+        for image, rows, is_there in (
+            (self._new, self._pairs.rows, is_new),
+            (self._old, self._pairs.old_rows, ~is_new),
+        ):
+            there = np.flatnonzero(is_there)
             columns = {name: image.partitions.column(rows[there], name) for name in ("partition_ids", "topic_ids")}
             numbers[there] = columns["partition_ids"]
             stretches.append((image, there, TopicStretches.of(columns["topic_ids"])))

@@ -20,7 +20,7 @@ from quorate.pipeline.fold.state import FoldedState, state_at
 from quorate.snapshots.checkpoints.loading import load_image
 from quorate.snapshots.checkpoints.whole_checkpoints import load_checkpoint
 from quorate.snapshots.image_digest import digest_image
-from tests.random_logs import naive_digest
+from tests.random_logs.logs import naive_digest
 
 MOMENTS = ("static/m1", "static/m2", "static/m3", "static/m4", "dynamic-small/m1")
 #: Moments whose log reaches back to offset 0.

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from quorate.snapshots.image_digest import digest_image
 from quorate.snapshots.replay.replay_state import ReplayState
-from tests.random_logs import NaiveLog, batches_of, naive_digest, random_cuts, random_records, states
+from tests.random_logs.folded import states
+from tests.random_logs.logs import NaiveLog, batches_of, naive_digest, random_cuts, random_records
 from tests.record_stream import EXAMPLES, versioned
 
 seeds = st.integers(0, 2**32 - 1)

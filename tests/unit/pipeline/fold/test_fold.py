@@ -15,7 +15,8 @@ from quorate.pipeline.fold.findings import bucket_findings, catalogue_findings
 from quorate.pipeline.fold.state import FoldedState, state_at
 from quorate.pipeline.fold.task import FoldedTask, TaskFold
 from quorate.snapshots.digest import digest_bytes, root
-from tests.random_logs import batches_of, folded, random_cuts, random_records
+from tests.random_logs.folded import folded
+from tests.random_logs.logs import batches_of, random_cuts, random_records
 
 TOPIC, OTHER = b"t" * 16, b"o" * 16
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from random import Random
 from typing import Any
 
-import numpy as np
-
-from quorate.metadata_log.batches.batch import BatchHeader, data_batch, iter_records, parse_header, place_batch
-from quorate.metadata_log.batches.columns import decode_batch
-from quorate.metadata_log.batches.runs import BatchItem
+from quorate.metadata_log.batches.batch import BatchHeader, data_batch, parse_header, place_batch
 from quorate.metadata_log.records import records as r
-from quorate.metadata_log.records.records import VersionedRecord
-from quorate.pipeline.fold.state import FoldedState, state_at
-from quorate.pipeline.fold.task import FoldedTask, TaskFold
 from quorate.snapshots.digest import digest_bytes, entry_leaf, root, topic_leaf
 from tests.image_model import NaiveImage
 from tests.record_stream import RecordStream, versioned
@@ -55,7 +48,8 @@ def batches_of(chance: Random, operations: Sequence[list[Any]]) -> list[Batch]:
         records = [record for operation in operations[at : at + count] for record in operation]
         at += count
         if records:
-            data = place_batch(data_batch([(one.record, one.version) for one in map(versioned, records)], 7), offset, 1)
+            timed = data_batch([(one.record, one.version) for one in map(versioned, records)], 7 + offset)
+            data = place_batch(timed, offset, 1 + offset // 200)
             found.append((parse_header(data), data))
             offset += len(records)
     return found
@@ -67,38 +61,6 @@ def random_cuts(chance: Random, batches: Sequence[Batch]) -> Iterator[Sequence[B
         count = chance.choice((1, 1, 2, 3, 8, len(batches)))
         yield batches[:count]
         batches = batches[count:]
-
-
-def add_batch(fold: TaskFold, header: BatchHeader, data: bytes, moments: Iterable[int] = ()) -> None:
-    """The records of a batch: as runs, unless a moment lies among them, for runs do not keep every order."""
-    offset = header.base_offset
-    items: Iterable[BatchItem] = decode_batch(data)
-    if any(offset < moment < header.end_offset for moment in moments):
-        items = [VersionedRecord(logged.record, logged.version) for logged in iter_records(data)]
-    for item in items:
-        if isinstance(item, VersionedRecord):
-            fold.add_record(offset, item.record)
-            offset += 1
-        else:
-            fold.add_run(np.arange(offset, offset + len(item)), item)
-            offset += len(item)
-
-
-def folded(tasks: Sequence[Sequence[Batch]], moments: Sequence[int]) -> list[FoldedTask]:
-    """Each task folded."""
-    found = []
-    for task in tasks:
-        fold = TaskFold(moments)
-        for header, data in task:
-            add_batch(fold, header, data, moments)
-        found.append(fold.finish())
-    return found
-
-
-def states(tasks: Sequence[Sequence[Batch]], moments: Sequence[int]) -> dict[int, FoldedState]:
-    """The folded state at each moment."""
-    done = folded(tasks, moments)
-    return {moment: state_at(done, moment) for moment in moments}
 
 
 class NaiveLog:

@@ -1,0 +1,145 @@
+"""Consecutive batches read as one, for whoever asks for none of the states between them.
+
+A batch of scattered changes of partitions has some shapes of records, and each of them costs what a run costs or, where
+it has few records, what these cost one by one. Read together, a hundred such batches have hardly more runs than a few.
+
+Records move past each other only where that means nothing: changes of partitions past those of others, and past records
+that are about no partition and no topic. The changes of one partition keep their order, in layers: the first of each
+partition come before the second of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from quorate.metadata_log.batches.batch import HEADER_BYTES, parse_header
+from quorate.metadata_log.batches.gathering import gather_numbered_runs, partition_keys
+from quorate.metadata_log.batches.record_index import Positions, RecordIndex, RecordWalk
+from quorate.metadata_log.batches.runs import BatchItem, ByteColumn, PartitionChangeRun
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.codec import decode_value_at
+from quorate.metadata_log.records.records import VersionedRecord
+from quorate.metadata_log.records.schema import SCHEMA_OF_CLASS
+from quorate.metadata_log.records.wire import Buffer
+
+#: Records of a batch from which on it has long runs of its own, and gains nothing by company.
+_RECORDS_APART: Final = 4096
+#: Records below which a run is not worth its set-up.
+_RUN_ROWS_MIN: Final = 32
+
+#: By type id: records that are about no partition and no topic, so that a change of a partition may pass them.
+_IS_PASSED: Final = np.zeros(256, np.bool_)
+_IS_PASSED[
+    [
+        SCHEMA_OF_CLASS[passed].type_id
+        for passed in (
+            r.RegisterBrokerRecord,
+            r.UnregisterBrokerRecord,
+            r.FenceBrokerRecord,
+            r.UnfenceBrokerRecord,
+            r.BrokerRegistrationChangeRecord,
+            r.RegisterControllerRecord,
+            r.ConfigRecord,
+            r.ClientQuotaRecord,
+            r.ProducerIdsRecord,
+            r.AccessControlEntryRecord,
+            r.RemoveAccessControlEntryRecord,
+            r.UserScramCredentialRecord,
+            r.RemoveUserScramCredentialRecord,
+            r.DelegationTokenRecord,
+            r.RemoveDelegationTokenRecord,
+            r.NoOpRecord,
+        )
+    ]
+] = True
+
+
+class JoinedBatches(NamedTuple):
+    """Some batches in a row, by their numbers, and what replays as they do."""
+
+    first: int
+    #: Exclusive.
+    end: int
+    #: As many records as they have. None: it is one batch, to be read by itself.
+    items: list[BatchItem] | None
+
+
+def join_batches(batches: Sequence[Buffer]) -> Iterator[JoinedBatches]:
+    """The batches, as far as they can be read together; the caller has checked their CRCs.
+
+    Raises:
+        MalformedData, UnsupportedRecord: of one of them, which is not said.
+    """
+    data = b"".join(batches)
+    headers = [parse_header(batch) for batch in batches]
+    walk, position, rows = RecordWalk(data), 0, [0]
+    for header in headers:
+        # Control records, too: they have keys, and so are no record that changes pass.
+        is_walked = header.record_count < _RECORDS_APART
+        if is_walked:
+            walk.batch(position + HEADER_BYTES, position + header.size, header.record_count)
+        rows.append(rows[-1] + is_walked * header.record_count)
+        position += header.size
+    if not rows[-1]:
+        yield from (JoinedBatches(number, number + 1, None) for number in range(len(batches)))
+        return
+    index = walk.index()
+    changes = index.types == PartitionChangeRun.TYPE_ID
+    barriers = np.flatnonzero(~(changes | _IS_PASSED[index.types]))
+    apart = set((np.searchsorted(rows, barriers, side="right") - 1).tolist())
+    apart.update(number for number, header in enumerate(headers) if header.record_count >= _RECORDS_APART)
+    for is_joined, group in groupby(range(len(batches)), lambda number: number not in apart):
+        numbers = list(group)
+        if is_joined:
+            stretch = slice(rows[numbers[0]], rows[numbers[-1] + 1])
+            yield JoinedBatches(numbers[0], numbers[-1] + 1, _items(data, index, changes, stretch))
+        else:
+            yield from (JoinedBatches(number, number + 1, None) for number in numbers)
+
+
+def _items(data: bytes, index: RecordIndex, changes: npt.NDArray[np.bool_], stretch: slice) -> list[BatchItem]:
+    """The records of a stretch of the index: all that changes pass, in their order, and then the changes."""
+    starts, sizes, is_change = index.value_starts[stretch], index.value_sizes[stretch], changes[stretch]
+    items: list[BatchItem] = list(_records(data, starts[~is_change], sizes[~is_change]))
+    if is_change.any():
+        items += _changes(data, starts[is_change], sizes[is_change])
+    return items
+
+
+def _changes(data: bytes, starts: Positions, sizes: Positions) -> Iterator[BatchItem]:
+    array: ByteColumn = np.frombuffer(data, np.uint8)
+    *layers, rest = _layers(partition_keys(array, starts))
+    for layer in layers:
+        runs, left = gather_numbered_runs(array, starts[layer], sizes[layer])
+        few = [numbers for run, numbers in runs if len(run) < _RUN_ROWS_MIN]
+        yield from (run for run, _ in runs if len(run) >= _RUN_ROWS_MIN)
+        alone = layer[np.concatenate([np.array(left, np.int64), *few])]
+        yield from _records(data, starts[alone], sizes[alone])
+    yield from _records(data, starts[rest], sizes[rest])
+
+
+def _layers(keys: npt.NDArray[np.uint64]) -> Iterator[Positions]:
+    """The rows of first changes, of second ones and so on, each ascending; and last all of layers that are no run."""
+    in_order = np.argsort(keys, kind="stable")
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[1:] = keys[in_order[1:]] != keys[in_order[:-1]]
+    firsts = np.flatnonzero(is_first)
+    occurrence = np.empty(len(keys), np.int64)
+    occurrence[in_order] = np.arange(len(keys)) - np.repeat(firsts, np.diff(firsts, append=len(keys)))
+    # None is smaller than the next one: there is no second change without a first.
+    lengths = np.bincount(occurrence)
+    count = int((lengths >= _RUN_ROWS_MIN).sum())
+    by_layer = np.argsort(occurrence, kind="stable")
+    *layers, rest = np.split(by_layer, np.cumsum(lengths[:count]))
+    yield from layers
+    yield np.sort(rest)
+
+
+def _records(data: bytes, starts: Positions, sizes: Positions) -> Iterator[VersionedRecord]:
+    for start, end in zip(starts.tolist(), (starts + sizes).tolist(), strict=True):
+        yield decode_value_at(data, start, end)

@@ -1,0 +1,138 @@
+"""Batches read together: few runs, and each partition's changes in their order."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from quorate.metadata_log.batches.batch import (
+    HEADER_BYTES,
+    build_batch,
+    control_batch,
+    data_batch,
+    frame_record,
+    place_batch,
+)
+from quorate.metadata_log.batches.columns import decode_batch
+from quorate.metadata_log.batches.joined_batches import JoinedBatches, join_batches
+from quorate.metadata_log.batches.runs import BatchItem
+from quorate.metadata_log.errors import MalformedData
+from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.records import VersionedRecord
+
+TOPICS = [Random(number).randbytes(16) for number in range(20)]
+CHANGED = r.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=0, fenced=1)
+
+
+def change(chance: Random, number: int) -> r.PartitionChangeRecord:
+    """Of one of 200 partitions at random; its leader is the change's number."""
+    isr = tuple(chance.sample(range(5), chance.choice((2, 3))))
+    return r.PartitionChangeRecord(chance.randrange(10), chance.choice(TOPICS), isr=isr, leader=number)
+
+
+def batch(records: Sequence[object], base: int) -> bytes:
+    """In versions 2 of changes and 0 of all else."""
+    versions = [2 if isinstance(record, r.PartitionChangeRecord) else 0 for record in records]
+    kind = control_batch if isinstance(records[0], r.LeaderChangeMessage) else data_batch
+    return place_batch(kind(list(zip(records, versions, strict=True)), 7), base, 1)  # type: ignore[arg-type]
+
+
+def scattered(count: int, changes: int) -> list[bytes]:
+    """Batches of changes at random, each with a record of another kind among them."""
+    chance, found, base = Random(5), [], 0
+    for _ in range(count):
+        records: list[object] = [change(chance, base + number) for number in range(changes)]
+        records.insert(chance.randrange(changes), CHANGED)
+        found.append(batch(records, base))
+        base += len(records)
+    return found
+
+
+def items(joined: Sequence[JoinedBatches]) -> list[BatchItem]:
+    return [item for one in joined for item in one.items or ()]
+
+
+def flat(found: Sequence[BatchItem]) -> list[object]:
+    records: list[object] = []
+    for item in found:
+        if isinstance(item, VersionedRecord):
+            records.append(item.record)
+        else:
+            records += [item.record(row) for row in range(len(item))]
+    return records
+
+
+def by_partition(records: Sequence[object]) -> dict[tuple[bytes, int], list[object]]:
+    found: dict[tuple[bytes, int], list[object]] = defaultdict(list)
+    for record in records:
+        if isinstance(record, r.PartitionChangeRecord):
+            found[record.topic_id, record.partition_id].append(record)
+    return found
+
+
+def test_changes_of_many_batches_are_few_runs_and_keep_their_order_for_each_partition() -> None:
+    log = scattered(30, 100)
+    joined = list(join_batches(log))
+    one_by_one = [item for data in log for item in decode_batch(data)]
+
+    assert [(one.first, one.end) for one in joined] == [(0, 30)]
+    assert by_partition(flat(items(joined))) == by_partition(flat(one_by_one))
+    assert len(flat(items(joined))) == 30 * 101
+    # 3,000 changes of 200 partitions: some 15 layers of two shapes, and what is left of the last ones. Each batch by
+    # itself names partitions again and again, and is read one by one.
+    runs = [item for item in items(joined) if not isinstance(item, VersionedRecord)]
+    assert len(runs) < 60
+    assert sum(map(len, runs)) > 2_500
+    assert len([item for item in one_by_one if isinstance(item, VersionedRecord)]) > 2_500
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        r.TopicRecord("t", bytes(16)),
+        r.RemoveTopicRecord(bytes(16)),
+        r.PartitionRecord(0, TOPICS[0], leader=1, replicas=(1,), isr=(1,)),
+        r.ClearElrRecord("t"),
+        r.FeatureLevelRecord("metadata.version", 27),
+        r.BeginTransactionRecord("work"),
+        r.EndTransactionRecord(),
+        r.AbortTransactionRecord("no"),
+        r.LeaderChangeMessage(leader_id=1),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_a_record_that_changes_may_not_pass_has_its_batch_to_itself(record: object) -> None:
+    first, second = scattered(2, 40)
+    joined = list(join_batches([first, batch([record], 41), second]))
+
+    assert [(one.first, one.end, one.items is None) for one in joined] == [(0, 1, False), (1, 2, True), (2, 3, False)]
+
+
+def test_a_change_that_no_run_can_hold_is_not_lost() -> None:
+    first, second = scattered(2, 40)
+    odd = b"\1\5\2" + bytes(4) + TOPICS[0] + b"\1\x63\1\0"  # a tag of a later version
+    third = place_batch(build_batch(frame_record(0, None, odd), 1, 7), 82, 1)
+    log = [first, second, third]
+
+    [joined] = join_batches(log)
+
+    assert joined.items is not None
+    assert by_partition(flat(joined.items)) == by_partition(flat([item for data in log for item in decode_batch(data)]))
+
+
+def test_a_large_batch_has_itself_to_itself() -> None:
+    small, large = scattered(2, 40), scattered(1, 4_096)
+    joined = list(join_batches([small[0], large[0], small[1]]))
+
+    assert [one.items is None for one in joined] == [False, True, False]
+    assert [one.items for one in join_batches(large)] == [None]
+
+
+def test_records_that_do_not_fill_their_batch_are_refused() -> None:
+    first, second = scattered(2, 40)
+
+    with pytest.raises(MalformedData):
+        list(join_batches([first, second[:HEADER_BYTES] + b"\x7f" + second[HEADER_BYTES + 1 :]]))
