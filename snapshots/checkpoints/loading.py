@@ -23,6 +23,7 @@ from quorate.snapshots.checkpoints.whole_checkpoints import (
 )
 from quorate.snapshots.errors import ImageNotAvailable
 from quorate.snapshots.image.image import MetadataImage
+from quorate.snapshots.replay.joined_replay import JoinedReplay
 from quorate.snapshots.replay.replay_state import ReplayState
 
 
@@ -151,13 +152,16 @@ def _load(
     until = None if at is None else at.in_log(state.end_offset, headers_behind(segments, state.end_offset, at))
     if at is not None and until is not None and not state.end_offset:
         _require_begun(path, segments, at, until)
-    batches = batches_behind(segments, state.end_offset)
-    # What lies behind the moment is not replayed where that can be known: it may be damaged.
-    while not (until and until.is_reached_at(state.end_offset)) and (batch := next(batches, None)) is not None:
-        if until is not None and until.is_before(batch.header):
-            return state.stable
-        _require_continuous(path, batch, state.end_offset, passed)
-        state = _replayed(state, batch, until)
+    if until is None:
+        state = _replayed_to_end(path, state, segments, passed)
+    else:
+        batches = batches_behind(segments, state.end_offset)
+        # What lies behind the moment is not replayed where that can be known: it may be damaged.
+        while not until.is_reached_at(state.end_offset) and (batch := next(batches, None)) is not None:
+            if until.is_before(batch.header):
+                return state.stable
+            _require_continuous(path, batch, state.end_offset, passed)
+            state = _replayed(state, batch, until.offset)
     head = state.head.provenance
     reached = head.end_offset, head.epoch, head.log_time_ms
     if at is not None and at.lies_beyond(*reached, now_ms()):
@@ -248,8 +252,24 @@ def _begins_later(
     )
 
 
-def _replayed(state: ReplayState, batch: FileBatch, at: Moment | None) -> ReplayState:
+def _replayed_to_end(path: Path, start: ReplayState, segments: list[LogFile], passed: _Passed) -> ReplayState:
+    replay, due = JoinedReplay(start), start.end_offset
     try:
-        return state.replay_batch(batch.data, below=None if at is None else at.offset)
+        for batch in batches_behind(segments, due):
+            _require_continuous(path, batch, due, passed)
+            due = batch.header.end_offset
+            replay.add(batch.data)
+        return replay.finish()
+    except MalformedData:
+        # Of one of them: by itself it is found where it lies.
+        state = start
+        for batch in batches_behind(segments, start.end_offset):
+            state = _replayed(state, batch)
+        raise
+
+
+def _replayed(state: ReplayState, batch: FileBatch, below: int | None = None) -> ReplayState:
+    try:
+        return state.replay_batch(batch.data, below=below)
     except MalformedData as error:
         raise CorruptBatch(str(batch.file.path), batch.position, batch.header.base_offset, str(error)) from error

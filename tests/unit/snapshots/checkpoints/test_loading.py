@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.metadata_log.batches.batch import data_batch, parse_header, place_batch
+from quorate.metadata_log.batches.batch import build_batch, data_batch, frame_record, parse_header, place_batch
 from quorate.metadata_log.directory.reader import find_files
 from quorate.metadata_log.errors import CorruptBatch, CorruptCheckpoint, StorageError
 from quorate.metadata_log.records.records import (
@@ -269,6 +269,18 @@ def test_flipped_byte_is_reported_with_file_and_position(tmp_path: Path) -> None
         load_image(tmp_path)
     assert (raised.value.path, raised.value.offset) == (str(path), 1)
     assert value(tmp_path, 1) == "a"  # what lies before the damage can still be seen
+
+
+def test_record_of_the_log_that_is_not_in_the_format_is_reported_with_file_and_position(tmp_path: Path) -> None:
+    """Its batch is whole: its CRC is of what was written."""
+    path = write_segment(tmp_path, 0, [config("a")], [config("b")], [config("c")])
+    first, _, third = (place_batch(data_batch([(config(name), 0)], at), at, 1) for at, name in enumerate("abc"))
+    unknown = place_batch(build_batch(frame_record(0, None, b"\1\x7f\0"), 1, 1), 1, 1)
+    path.write_bytes(first + unknown + third)
+
+    with pytest.raises(CorruptBatch, match="127") as raised:
+        load_image(tmp_path)
+    assert (raised.value.path, raised.value.position, raised.value.offset) == (str(path), len(first), 1)
 
 
 @pytest.mark.parametrize("damaged", [1, 2, 3])
