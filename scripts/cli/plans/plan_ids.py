@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from quorate.controller.api.answers.plan_models import ChangePlan
@@ -45,23 +45,43 @@ def without_number(request_id: str) -> str:
     return run if run and number.isdecimal() else request_id
 
 
-def last_standing(request_ids: Sequence[str]) -> int | None:
-    """The place of the last request that was not taken back, and is no way back itself; None: there is none.
+def last_change(request_ids: Sequence[str]) -> list[int]:
+    """The places of the last request that was not taken back, and is no way back itself; empty: there is none.
 
-    A way back that was taken back takes nothing back: what it was about stands again.
+    Of a step of a plan those of all its steps that were not taken back: the plan is one change. A way back that was
+    taken back takes nothing back: what it was about stands again.
 
     Args:
         request_ids: of requests, in the order of the log.
     """
+    standing = list(_standing(request_ids))
+    if not standing:
+        return []
+    run = plan_of(request_ids[standing[0]], request_ids)
+    if run is None:
+        return standing[:1]
+    return [place for place in reversed(standing) if plan_of(request_ids[place], request_ids) == run]
+
+
+def plan_of(request_id: str, request_ids: Collection[str]) -> str | None:
+    """The id of the plan whose step a request is; None: it is none. An id with a number is one's own where another
+    request has it without.
+    """
+    run = without_number(request_id)
+    return None if run == request_id or run in request_ids else run
+
+
+def _standing(request_ids: Sequence[str]) -> Iterator[int]:
+    """The places of requests that were not taken back, and are no way back themselves, from the last one on."""
     known = set(request_ids)
     taken_back: set[str] = set()
     for place in reversed(range(len(request_ids))):
         one = request_ids[place]
-        run = without_number(one)
+        plan = plan_of(one, known)
         # As ``quorate undo`` finds them: an id means all steps only where no request has it as its own.
-        if undo_id(one) in taken_back or (run not in known and undo_id(run) in taken_back):
+        if undo_id(one) in taken_back or (plan is not None and undo_id(plan) in taken_back):
             continue
-        if not one.startswith(_UNDO):
-            return place
-        taken_back.add(run)
-    return None
+        if one.startswith(_UNDO):
+            taken_back.add(without_number(one))
+        else:
+            yield place

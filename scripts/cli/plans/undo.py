@@ -20,7 +20,7 @@ from quorate.scripts.cli.logs.audit_sources import AllSources
 from quorate.scripts.cli.logs.history_places import places
 from quorate.scripts.cli.plans.apply import ApplyOptions, PlanRun, refuse_changed, say_plan
 from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
-from quorate.scripts.cli.plans.plan_ids import last_standing, without_number
+from quorate.scripts.cli.plans.plan_ids import last_change, plan_of, without_number
 from quorate.scripts.cli.plans.steps import standings
 from quorate.scripts.terminal.arguments import PlanTo, confirm
 from quorate.scripts.terminal.asking import ask
@@ -44,6 +44,8 @@ class _Past(NamedTuple):
     requests: list[WrittenRequest]
     now: MetadataImage
     cluster_id: str
+    #: The id by which the requests are taken back: theirs, or their plan's.
+    name: str
     #: With --last the other requests that are near, in the order of the log.
     others: list[WrittenRequest]
 
@@ -54,7 +56,10 @@ def undo(
         typer.Argument(metavar="REQUEST-ID", help="As `quorate history` has it.", show_default=False),
     ] = None,
     last: Annotated[
-        bool, typer.Option("--last", help="The last change that was not taken back, whoever made it.")
+        bool,
+        typer.Option(
+            "--last", help="The last change that was not taken back, whoever made it; of a plan all its steps."
+        ),
     ] = False,
     rest: Annotated[
         bool, typer.Option("--rest", help="Also where some of it has changed since: take back the rest.")
@@ -81,8 +86,7 @@ def undo(
     if last and not back.changes and not back.since:
         raise Failed(*map(shown_name, _sentences(back)), f"nothing of it can be taken back{_instead(past)}")
     _say_what_is_not_so(back, rest=rest)
-    undoes = request_id or _own_id(past.requests[-1].line)
-    made = plan_back(back, past.now, past.cluster_id, undoes, int(time.time() * 1000))
+    made = plan_back(back, past.now, past.cluster_id, request_id or past.name, int(time.time() * 1000))
     if plan is not None:
         save_plan(plan, made)
         return
@@ -98,7 +102,8 @@ def _own_id(line: AuditLine) -> str:
 
 
 def _find(request_id: str | None, controllers: str | None, secret_file: Path | None) -> _Past:
-    """The request of this id, of several of one id the last, or all steps of a plan; or the last that still stands.
+    """The request of this id, of several of one id the last, or all steps of a plan; or the last that still stands, of
+    a plan all its steps that do.
 
     Raises:
         NothingToUndo: there is none, or nobody knows which one is the last.
@@ -106,17 +111,20 @@ def _find(request_id: str | None, controllers: str | None, secret_file: Path | N
     found: list[WrittenRequest] = []
     unknown: list[int] = []
     now: MetadataImage | None = None
+    chosen: list[WrittenRequest] = []
     with places(None, controllers, secret_file) as (log, audit):
         for stretch in log.stretches:
             written = written_requests(stretch.start, stretch.batches, audit, _is_asked_for)
             found, now = [*written.requests, *found], written.end if now is None else now
             unknown = [*written.unknown, *unknown]
-            chosen = _last_standing(found) if request_id is None else _named(found, request_id)
-            if chosen:
-                if request_id is None:
-                    _refuse_unknown(chosen[0].line.base_offset, unknown, audit)
-                others = [one for one in found if one is not chosen[0]] if request_id is None else []
-                return _Past(chosen, now, log.cluster_id, others)
+            chosen = _last_change(found) if request_id is None else _named(found, request_id)
+            if chosen and (request_id is not None or _begins(found, chosen)):
+                break
+        if chosen and now is not None:
+            if request_id is None:
+                _refuse_unknown(chosen[-1].line.base_offset, unknown, audit)
+            others = _without(found, chosen) if request_id is None else []
+            return _Past(chosen, now, log.cluster_id, _name(found, chosen), others)
         unheard = "".join(f"; controller {node_id} does not say who asked it" for node_id in _silent(audit))
     if request_id is None:
         raise NothingToUndo(f"the log tells of no change that can be taken back{unheard}")
@@ -143,23 +151,41 @@ def _refuse_unknown(chosen: int, unknown: Sequence[int], audit: AllSources) -> N
         )
 
 
-def _last_standing(found: list[WrittenRequest]) -> list[WrittenRequest]:
-    """The last request that was not taken back."""
-    place = last_standing([_own_id(one.line) for one in found])
-    return [] if place is None else [found[place]]
+def _last_change(found: Sequence[WrittenRequest]) -> list[WrittenRequest]:
+    """The last request that was not taken back; of a plan all its steps that were not."""
+    return [found[place] for place in last_change([_own_id(one.line) for one in found])]
+
+
+def _plan(found: Sequence[WrittenRequest], chosen: WrittenRequest) -> str | None:
+    """The id of the plan whose step it is; None: it is none."""
+    return plan_of(_own_id(chosen.line), {_own_id(one.line) for one in found})
+
+
+def _begins(found: Sequence[WrittenRequest], chosen: Sequence[WrittenRequest]) -> bool:
+    """Whether all steps of the plan are among those found, if it is one."""
+    plan = _plan(found, chosen[-1])
+    return plan is None or any(_own_id(one.line) == f"{plan}:1" for one in found)
+
+
+def _without(found: Sequence[WrittenRequest], chosen: Sequence[WrittenRequest]) -> list[WrittenRequest]:
+    is_chosen = set(map(id, chosen))  # they hold whole states, which nobody wants to compare
+    return [one for one in found if id(one) not in is_chosen]
+
+
+def _name(found: Sequence[WrittenRequest], chosen: Sequence[WrittenRequest]) -> str:
+    return _plan(found, chosen[-1]) or _own_id(chosen[-1].line)
 
 
 def _instead(past: _Past) -> str:
     """The last change before it that can be taken back, to be put behind a sentence."""
     others = past.others
     for _ in range(_LOOKED_AT):
-        found = _last_standing(others)
+        found = _last_change(others)
         if not found:
             break
-        (one,) = found
-        if way_back([RequestStates(one.before, one.after, past.now)]).changes:
-            return f"; the change before it that can be: quorate undo {_own_id(one.line)}"
-        others = [other for other in others if other is not one]
+        if way_back([RequestStates(one.before, one.after, past.now) for one in found]).changes:
+            return f"; the change before it that can be: quorate undo {_name(others, found)}"
+        others = _without(others, found)
     return "; quorate history names the changes before it: quorate undo REQUEST-ID"
 
 

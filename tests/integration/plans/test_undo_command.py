@@ -130,6 +130,25 @@ async def test_undo_said_twice_takes_back_two_and_an_undo_can_be_taken_back(user
     assert again.out == "Done: topic/orders: set retention.ms=2 (was 1).\n"
 
 
+async def test_undo_of_the_last_change_takes_a_whole_plan_back(user: Terminal, tmp_path: Path) -> None:
+    before, files = image(user), [tmp_path / "plan.json", tmp_path / "other.json"]
+    await done(user, "configs", "alter", "topic/orders", "--set", "retention.ms=9")
+    states = [before, image(user)]
+    await done(user, *CHANGES["alter"], "--plan", str(files[0]))
+    await done(user, *CHANGES["label"], "--plan", str(files[1]))
+    plan, other = (json.loads(file.read_text()) for file in files)
+    plan["steps"] += other["steps"]
+    files[0].write_text(json.dumps(plan))
+    await done(user, "apply", str(files[0]), "--yes")
+    run, _, number = (await last_request(user)).rpartition(":")
+    assert (run[:5], number) == ("plan:", "2")
+    undone = await done(user, "undo", "--last", "--yes")
+    assert differing(states[1], image(user)) == [], undone
+    assert (await last_request(user)).startswith(f"undo:{run}:")
+    await done(user, "undo", "--last", "--yes")
+    assert differing(states[0], image(user)) == []
+
+
 async def test_undo_leaves_alone_what_others_have_changed_since(user: Terminal) -> None:
     await done(user, "configs", "alter", "topic/orders", "--set", "segment.ms=100", "--set", "retention.ms=9")
     request_id = await last_request(user)
