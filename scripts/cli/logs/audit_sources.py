@@ -110,8 +110,7 @@ class AllSources:
         """
         if step.line is not None or step.decided_by is None:
             return None
-        who = f"controller {step.decided_by}"
-        source = next((source for source in self.sources if source.node_id == step.decided_by), None)
+        source, who = self._source(step.decided_by), f"controller {step.decided_by}"
         if source is None:
             return f"it was decided by {who}, whose lines are not given"
         if source.silence:
@@ -121,3 +120,13 @@ class AllSources:
         if step.base_offset < source.first_offset:
             return f"the lines of {who}, which decided it, begin at offset {source.first_offset}"
         return f"{who}, which decided it, has no line of it"
+
+    def is_untold(self, step: HistoryStep) -> bool:
+        """Whether a controller that was not heard decided a step: that one may know who asked for it."""
+        if step.line is not None or step.decided_by is None:
+            return False
+        source = self._source(step.decided_by)
+        return source is None or bool(source.silence)
+
+    def _source(self, node_id: int) -> AuditSource | None:
+        return next((source for source in self.sources if source.node_id == node_id), None)

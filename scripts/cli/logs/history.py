@@ -25,7 +25,7 @@ from quorate.scripts.cli.logs.history_requests import Wanted, newest
 from quorate.scripts.cli.logs.image_diff import SIGNS, fields_json, fields_text
 from quorate.scripts.cli.logs.time_spans import Since, TimeSpan, Until, say_where_it_ends
 from quorate.scripts.terminal.connecting import Controllers, SecretFile
-from quorate.scripts.terminal.output import format_time, reader_may_leave
+from quorate.scripts.terminal.output import counted, format_time, reader_may_leave
 from quorate.scripts.terminal.programs.failures import Failed
 from quorate.scripts.terminal.tables import columns
 from quorate.snapshots.difference.history import HistoryStep
@@ -75,6 +75,14 @@ def show_history(
     if found.end is not None:
         say_where_it_ends(wanted.span, found.end)
     is_missing = _say_what_is_missing(log, audit, found.begin)
+    untold = sum(map(audit.is_untold, found.unknown))
+    if untold:
+        which = counted(untold, "change")
+        sys.stderr.write(
+            f"quorate: left out: {which} by controllers that do not say who asked; history --full names them\n"
+        )
+    if not shown and untold and not is_missing:
+        raise Failed(f"nothing is known to be asked for by {' or '.join(sorted(wanted.principals))}")
     if not shown:
         _tell_nothing(" ".join(subject or ["anything"]), is_asked_for=wanted.is_narrow, is_missing=is_missing)
 

@@ -34,15 +34,22 @@ class Wanted(NamedTuple):
         """Whether it leaves out changes of its subject."""
         return bool(self.principals or self.parts) or self.span != TimeSpan()
 
-    def steps(self, stretch: LogStretch, audit: AuditLookup) -> Iterator[HistoryStep]:
-        """Those of a stretch that are asked for, in their order."""
+    def steps(self, stretch: LogStretch, audit: AuditLookup, unknown: list[HistoryStep]) -> Iterator[HistoryStep]:
+        """Those of a stretch that are asked for, in their order.
+
+        Args:
+            unknown: gets those that are passed over as nobody knows who asked for them, without their changes.
+        """
         from quorate.controller.configs.resources import is_sensitive
 
         told = history(*stretch, audit, is_sensitive, self.subject, self.span.holds, by_record=self.by_record)
         for step in told:
             changes = tuple(one for one in step.changes if not self.parts or one[0] in self.parts)
-            if changes and self._asked(step.line) and self._holds(step):
-                yield replace(step, changes=changes)
+            if changes and self._holds(step):
+                if self._asked(step.line):
+                    yield replace(step, changes=changes)
+                elif step.line is None:
+                    unknown.append(replace(step, changes=()))
 
     def _holds(self, step: HistoryStep) -> bool:
         return any(map(self.span.holds_offset, (step.base_offset, step.end_offset - 1)))
@@ -64,6 +71,8 @@ class NewestRequests(NamedTuple):
     has_more: bool
     #: The last batch of the log; None: it has none.
     end: BatchHeader | None
+    #: Steps that were passed over as nobody knows who asked for them, without their changes.
+    unknown: list[HistoryStep]
 
 
 def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> NewestRequests:
@@ -74,16 +83,19 @@ def newest(log: Log, audit: AuditLookup, wanted: Wanted, limit: int) -> NewestRe
     found: list[list[HistoryStep]] = []
     begin: ReplayState | None = None
     last: list[bytes] = []
+    unknown: list[HistoryStep] = []
     for stretch in log.stretches:
         is_newest = begin is None
-        steps = wanted.steps(stretch._replace(batches=_noted(stretch.batches, last)) if is_newest else stretch, audit)
+        read = stretch._replace(batches=_noted(stretch.batches, last)) if is_newest else stretch
+        steps = wanted.steps(read, audit, unknown)
         found[:0] = [[step] for step in steps] if wanted.by_record else list(_requests(steps))
         begin = stretch.start
         if len(found) > limit or wanted.span.begins_behind(begin):
             begin = None
             break
     end = parse_header(last[0]) if last else None
-    return NewestRequests(_with_leaders(found[-limit:], log), begin, len(found) > limit, end)
+    *requests, unknown = _with_leaders([*found[-limit:], unknown], log)
+    return NewestRequests(requests, begin, len(found) > limit, end, unknown)
 
 
 def _noted(batches: Iterable[bytes], last: list[bytes]) -> Iterator[bytes]:

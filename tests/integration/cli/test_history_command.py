@@ -100,6 +100,13 @@ async def test_history_of_a_running_quorum_asks_all_its_controllers(tmp_path: Pa
         assert {(step["event"], step["why_unknown"]) for step in steps[: len(before)]} == {
             (None, f"it was decided by controller {first}, which does not answer")
         }
+        hers = await alone("history", "--by", "ana", "--controllers", ",".join(others))
+        assert (hers.code, hers.out) == (exit_codes.REFUSED, "")
+        assert f"quorate: controller {first} does not say who asked it: " in hers.err
+        assert " by controllers that do not say who asked; history --full names them\n" in hers.err
+        assert hers.err.endswith("quorate: nothing is known to be asked for by ana\n")
+        his = await alone("history", "--by", "bo", "--controllers", ",".join(others))
+        assert (his.code, "delete_topics" in his.out, "quorate: left out: " in his.err) == (exit_codes.DONE, True, True)
         last = steps[-1]
         assert (last["event"], last["principal"]) == ("delete_topics", "User:bo")
         assert last["decided_by"] not in (first, None)
