@@ -124,7 +124,10 @@ def find_files(path: Path) -> list[LogFile]:
     directory = inner if inner.is_dir() else path
     files = [file for file in map(classify, directory.iterdir()) if file.offset is not None]
     if not files:
-        raise StorageError(f"{directory}: holds no segment (*.log) and no checkpoint (*.checkpoint)")
+        # As of `quorate backup`: which of them is meant is for whoever asks to say.
+        other = max((file.name for file in directory.glob("*.checkpoint")), default=None)
+        hint = "" if other is None else f" named by its offset; a file is named by itself: {directory / other}"
+        raise StorageError(f"{directory}: holds no segment (*.log) and no checkpoint (*.checkpoint){hint}")
     return sorted(files, key=lambda file: (file.is_checkpoint, file.offset, file.epoch or 0))
 
 

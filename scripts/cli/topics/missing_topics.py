@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final, TypeVar
@@ -11,6 +12,7 @@ from quorate.controller.decisions.origin import ANONYMOUS
 from quorate.metadata_log.errors import ApiError, ErrorCode, QuorateError
 from quorate.metadata_log.limits import TOPIC_NAME_CHARS_MAX
 from quorate.scripts.logins.nobody import HOW_TO_LOG_IN
+from quorate.scripts.terminal.paging import topics_named
 
 T = TypeVar("T")
 
@@ -32,6 +34,20 @@ async def no_such_topic(client: ControllerClient, missing: Iterable[str]) -> NoS
     hidden = "" if shown_to is None else f" that {shown_to} may describe"
     how = f"; {HOW_TO_LOG_IN}" if shown_to == ANONYMOUS else ""
     return NoSuchTopic(f"there is no topic {', '.join(names)}{hidden}{await meant_instead(client, names[0])}{how}")
+
+
+async def say_what_is_not_there(client: ControllerClient, patterns: Sequence[str] | None, found: Iterable[str]) -> None:
+    """A line for people on topics that a list was asked for by their names and that are not there, whatever else it
+    was asked for: nothing of theirs in it does not say that all is well with them.
+
+    ``found``: the names of the topics in the list.
+    """
+    named = ",".join(patterns or ()).split(",")
+    absent = {one for one in named if one and "*" not in one}.difference(found)
+    if absent:
+        missing = absent.difference(await topics_named(client, absent))
+        if missing:
+            sys.stderr.write(f"quorate: {await no_such_topic(client, missing)}\n")
 
 
 async def meant_instead(client: ControllerClient, name: str) -> str:

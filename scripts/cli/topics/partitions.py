@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from quorate.controller.api.resources import PartitionsReply
 from quorate.controller.client.client import ControllerClient
 from quorate.controller.protocol import DescribedPartition
 from quorate.metadata_log.errors import QuorateError
-from quorate.scripts.cli.topics.missing_topics import meant_instead
+from quorate.scripts.cli.topics.missing_topics import meant_instead, say_what_is_not_there
 from quorate.scripts.cli.topics.partition_rows import (
     PARTITION_HEADINGS,
     RARE_HEADINGS,
@@ -82,7 +83,13 @@ def list_(
         under_replicated=under_replicated, offline=offline, under_min_isr=under_min_isr, at_min_isr=at_min_isr,
         not_preferred=not_preferred, reassigning=reassigning,
     )  # fmt: skip
-    found = ask(controllers, secret_file, lambda client: all_partitions(client, wanted, limit), path=from_path, at=at)
+
+    async def question(client: ControllerClient) -> PartitionsReply:
+        found = await all_partitions(client, wanted, limit)
+        await say_what_is_not_there(client, topics, (topic.name or "" for topic in found.topics))
+        return found
+
+    found = ask(controllers, secret_file, question, path=from_path, at=at)
     rows = [(topic.name or "", *partition_row(one)) for topic in found.topics for one in topic.partitions]
     lines = table(("TOPIC", *PARTITION_HEADINGS), rows, wide=wide, may_hide=RARE_HEADINGS)
     show(found, lines, as_json=as_json)

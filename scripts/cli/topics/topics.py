@@ -26,7 +26,7 @@ from quorate.metadata_log.limits import RECORDS_PER_OPERATION_MAX
 from quorate.scripts.cli.moves.replication_factor import set_replication_factor
 from quorate.scripts.cli.option_groups import command_of
 from quorate.scripts.cli.plans.plan_files import write_plan
-from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, no_such_topic
+from quorate.scripts.cli.topics.missing_topics import NoSuchTopic, asked_about, no_such_topic, say_what_is_not_there
 from quorate.scripts.cli.topics.partition_rows import PARTITION_HEADINGS, RARE_HEADINGS, partition_row
 from quorate.scripts.cli.topics.topic_creation import create
 from quorate.scripts.cli.topics.topic_deletions import deletions
@@ -106,7 +106,13 @@ def list_(
     )  # fmt: skip
     is_filtered = len(wanted) > 1
     wanted |= _overrides(with_overrides)
-    found = ask(controllers, secret_file, lambda client: all_topics(client, wanted, limit), path=from_path, at=at)
+
+    async def question(client: ControllerClient) -> TopicsReply:
+        found = await all_topics(client, wanted, limit)
+        await say_what_is_not_there(client, topics, (topic.name for topic in found.topics))
+        return found
+
+    found = ask(controllers, secret_file, question, path=from_path, at=at)
     with reader_may_leave():
         if as_json:
             sys.stdout.write(as_document(found) + "\n")

@@ -65,6 +65,17 @@ async def test_topics_and_partitions_are_described(user: Terminal) -> None:
     assert as_json["partitions"][0]["partition"]["replica_nodes"] == [12, 11]
 
 
+@pytest.mark.parametrize("kind", ["topics", "partitions"])
+async def test_names_in_a_list_that_no_topic_has_are_told(user: Terminal, kind: str) -> None:
+    """An empty list of what is offline is no good news of a topic that was misspelt."""
+    told = "quorate: there is no topic ordrs: did you mean orders?\n"
+    assert (await user.run(kind, "list", "ordrs", "--offline")).err == told
+    beside = await user.run(kind, "list", "ordrs", "payments", "zzz*")
+    assert (beside.code, {line[0] for line in beside.cells[1:]}, beside.err) == (exit_codes.DONE, {"payments"}, told)
+    assert (await user.run(kind, "list", "orders", "zzz*", "--offline")).err == ""
+    assert (await user.run(kind, "list", "payments,ordrs", "--limit", "1")).err == told
+
+
 async def test_pages_are_followed(user: Terminal) -> None:
     await user.run("topics", "create", "wide", "--partitions", "2500")
     listed = await user.run("partitions", "list", "wide", "orders")

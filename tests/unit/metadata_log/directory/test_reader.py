@@ -1,5 +1,6 @@
 """Log and checkpoint files read from outside: which files, in which order, and where damage is."""
 
+import re
 import struct
 from pathlib import Path
 
@@ -88,6 +89,15 @@ def test_path_without_files_is_refused_by_name(tmp_path: Path) -> None:
         find_files(tmp_path)
     with pytest.raises(StorageError, match="no such file or directory"):
         find_files(tmp_path / "missing")
+
+
+def test_of_a_directory_of_backups_the_newest_is_named(tmp_path: Path) -> None:
+    names = [f"quorate-202601{day}T030000Z.checkpoint" for day in ("31", "05")]
+    for name in names:
+        (tmp_path / name).touch()
+
+    with pytest.raises(StorageError, match=f"a file is named by itself: {re.escape(str(tmp_path / names[0]))}$"):
+        find_files(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "/dev/zero"])
