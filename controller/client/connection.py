@@ -23,8 +23,15 @@ from quorate.controller.api.content import JSON, MSGPACK, pack, unpack
 from quorate.controller.api.errors import HttpRefusal, error_from_reply, is_unknown
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
-from quorate.controller.client.secured import refusal_by_tls, tls_options
-from quorate.controller.client.strangers import QUOTED_BYTES, description, is_gateway, is_strange, number_said
+from quorate.controller.client.connecting.name_threads import NameThreads
+from quorate.controller.client.connecting.secured import refusal_by_tls, tls_options
+from quorate.controller.client.connecting.strangers import (
+    QUOTED_BYTES,
+    description,
+    is_gateway,
+    is_strange,
+    number_said,
+)
 from quorate.controller.client.targets import check_target
 from quorate.controller.identity.seals import Seal
 from quorate.controller.identity.secrets import ShownSecret, bearer
@@ -89,7 +96,10 @@ def make_session(
     connector: aiohttp.BaseConnector
     if socket_path is None:
         connector = aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=_KEEPALIVE_SECONDS, socket_factory=sockets.to_a_controller
+            limit=0,
+            keepalive_timeout=_KEEPALIVE_SECONDS,
+            socket_factory=sockets.to_a_controller,
+            resolver=NameThreads(),
         )
     else:
         connector = aiohttp.UnixConnector(socket_path, limit=0, keepalive_timeout=_KEEPALIVE_SECONDS)

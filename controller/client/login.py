@@ -19,8 +19,8 @@ from quorate.controller.api.errors import HttpRefusal, error_from_reply
 from quorate.controller.api.login_models import LoginReply
 from quorate.controller.api.models import ErrorReply
 from quorate.controller.api.tls_contexts import TlsContexts
+from quorate.controller.client.connecting.secured import tls_options
 from quorate.controller.client.connection import NotAController, NotSent, reason_of
-from quorate.controller.client.secured import tls_options
 from quorate.controller.scram.client import ScramClient
 from quorate.controller.scram.errors import ScramError
 from quorate.controller.scram.http_fields import HttpStep, authentication_info, http_step, is_challenge

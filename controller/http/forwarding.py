@@ -20,8 +20,8 @@ from aiohttp import web
 from quorate.controller.api import headers
 from quorate.controller.api.tls_contexts import CertificateEnded, TlsContexts
 from quorate.controller.client.answered_while import answered_while
+from quorate.controller.client.connecting.secured import refusal_by_tls, tls_options
 from quorate.controller.client.connection import CONNECT_SECONDS, body_to_send, reason_of
-from quorate.controller.client.secured import refusal_by_tls, tls_options
 from quorate.controller.engine.marks import MARKS
 from quorate.controller.http.forward_line import LIMIT
 from quorate.controller.http.ports import Node, Peer

@@ -77,14 +77,18 @@ def show_history(
     is_missing = _say_what_is_missing(log, audit, found.begin)
     untold = sum(map(audit.is_untold, found.unknown))
     if untold:
-        which = counted(untold, "change")
-        sys.stderr.write(
-            f"quorate: left out: {which} by controllers that do not say who asked; history --full names them\n"
-        )
+        _say_what_is_untold(untold)
     if not shown and untold and not is_missing:
         raise Failed(f"nothing is known to be asked for by {' or '.join(sorted(wanted.principals))}")
     if not shown:
         _tell_nothing(" ".join(subject or ["anything"]), is_asked_for=wanted.is_narrow, is_missing=is_missing)
+
+
+def _say_what_is_untold(count: int) -> None:
+    which = counted(count, "change")
+    sys.stderr.write(
+        f"quorate: left out: {which} by controllers that do not say who asked; history --full names them\n"
+    )
 
 
 def _told(
