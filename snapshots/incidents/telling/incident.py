@@ -60,5 +60,5 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def or_unknown(node: int | None) -> str:
-    return "an unknown one" if node is None else str(node)
+def controller_named(node: int | None) -> str:
+    return "a controller that the log does not name" if node is None else f"controller {node}"

@@ -12,7 +12,7 @@ from quorate.snapshots.incidents.findings import Row
 from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_up
 from quorate.snapshots.incidents.kinds import OPEN
 from quorate.snapshots.incidents.serial.search import LogVersions, SerialFindings
-from quorate.snapshots.incidents.telling.incident import counted, or_unknown
+from quorate.snapshots.incidents.telling.incident import controller_named, counted
 from quorate.snapshots.incidents.telling.story import because
 from quorate.snapshots.incidents.telling.timeline import run_rows, together
 from quorate.snapshots.incidents.thresholds import Thresholds
@@ -58,7 +58,7 @@ def _epochs(versions: LogVersions) -> Iterator[LaneSpan]:
     epochs = sorted(versions.epochs, key=lambda epoch: epoch.epoch)
     ends = [epoch.begin_us // 1000 for epoch in epochs[1:]]
     for epoch, end in zip_longest(epochs, ends):
-        text = f"controller {or_unknown(epoch.leader)} leads in epoch {epoch.epoch}"
+        text = f"{controller_named(epoch.leader)} leads in epoch {epoch.epoch}"
         yield LaneSpan("epoch", epoch.begin_offset, epoch.begin_us // 1000, end, epoch.leader, 0, text)
 
 

@@ -15,7 +15,7 @@ from quorate.snapshots.incidents.findings import IncidentFindings, Row, at
 from quorate.snapshots.incidents.giving_up import Look, looked_at, nobody_gives_up
 from quorate.snapshots.incidents.serial.runs import ConditionRun, episodes, grouped_runs
 from quorate.snapshots.incidents.serial.search import SerialFindings
-from quorate.snapshots.incidents.telling.incident import at_most, counted, in_words, lasting, or_unknown
+from quorate.snapshots.incidents.telling.incident import at_most, controller_named, counted, in_words, lasting
 from quorate.snapshots.incidents.telling.story import because, mass_changes, without_an_end
 from quorate.snapshots.incidents.thresholds import Thresholds
 
@@ -118,11 +118,10 @@ def _broker_event(event: BrokerEvent, rows: Sequence[Row]) -> TimelineEvent:
 
 
 def _failover(change: Failover) -> TimelineEvent:
-    new, old = or_unknown(change.new_leader), or_unknown(change.old_leader)
+    new, old = controller_named(change.new_leader), controller_named(change.old_leader)
     writes = "" if change.failover_ms is None else f", its first write after {in_words(change.failover_ms)}"
     text = (
-        f"controller {new} elected in epoch {change.epoch}, {in_words(change.election_ms)} after the last record of "
-        f"controller {old}{writes}"
+        f"{new} elected in epoch {change.epoch}, {in_words(change.election_ms)} after the last record of {old}{writes}"
     )
     when = at(change.elected_us)
     return TimelineEvent(change.elected_offset, when, "controller_elected", (), 0, change.failover_ms, text)
