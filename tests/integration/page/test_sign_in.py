@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+from asyncio.subprocess import PIPE, STDOUT
 from pathlib import Path
 from typing import Final
 
@@ -63,6 +66,33 @@ async def test_password_lets_in_until_it_is_changed_and_a_wrong_one_does_not(tmp
         await s.set_user("ana", "another")
         await page.until(IS_ASKED_WHO)
         assert await page.value("document.getElementById('main').hidden")
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in directory.iterdir()}
+
+
+async def test_pictures_are_taken_by_whoever_is_let_in(tmp_path: Path) -> None:
+    token, wrong, out = tmp_path / "token", tmp_path / "wrong", tmp_path / "out"
+    for file, text in ((token, ROOT_TOKEN), (wrong, "nobody's" * 5)):
+        file.touch(0o600)
+        file.write_text(text)
+
+    async def take(*arguments: str) -> tuple[int | None, list[str]]:
+        command = (sys.executable, "-P", "-m", "quorate.scripts.browsing", s.urls[0] + "/", "--out", str(out))
+        process = await asyncio.create_subprocess_exec(*command, *arguments, stdout=PIPE, stderr=STDOUT)
+        said, _ = await process.communicate()
+        return process.returncode, said.decode().splitlines()
+
+    async with login_servers(tmp_path) as s:
+        refused = f"screenshots: no picture of {s.urls[0]}/: "
+        assert await take() == (1, [f"{refused}the page asks who looks; --token-file signs in"])
+        code, [said] = await take("--token-file", str(wrong))
+        assert (code, said.startswith(f"{refused}the page does not let in: nobody has this token")) == (1, True)
+        assert contents(out) == {}
+        pictures = [str(out / f"page-{width}.png") for width in (1400, 420)]
+        assert await take("--token-file", str(token)) == (0, pictures)
+        assert {name: data[:4] for name, data in contents(out).items()} == dict.fromkeys(pictures, b"\x89PNG")
 
 
 async def test_token_lets_in_until_the_reader_signs_out(tmp_path: Path) -> None:
