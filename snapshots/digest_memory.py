@@ -19,7 +19,8 @@ class DigestMemory:
 
     def digest(self, image: MetadataImage, pause: Pause) -> ImageDigest:
         """The digest of an image; as ``digest_image``."""
-        replaced = LeavingImages.own_parts(self._last.image, image)
-        digest = self._last = digest_image(image, self._last, pause)
+        before = self._last
+        replaced = LeavingImages.own_parts(before.image, image)
+        digest = self._last = digest_image(image, before, pause)
         replaced.free(pause)
         return digest
