@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from quorate.metadata_log.batches.batch import HEADER_BYTES, parse_header, read_frame
-from quorate.metadata_log.batches.gathering import gather_runs, unrepeated_stretches
+from quorate.metadata_log.batches.gathering import MASS_BYTES_MIN, gather_runs, unrepeated_stretches
 from quorate.metadata_log.batches.record_index import RecordIndex, RecordWalk
 from quorate.metadata_log.batches.run_codec import matching_rows, run_of
 from quorate.metadata_log.batches.run_layout import RUN_CLASSES, read_layout, row_form
@@ -217,7 +217,8 @@ class _ColumnReader:
             self._rows(1)
 
     def _stretch(self, index: RecordIndex, first_delta: int, first: int, end: int) -> None:
-        is_mass = np.isin(index.types[first:end], list(RUN_CLASSES))
+        # One that is too short to name its partition is no record: it is read first, and refused.
+        is_mass = np.isin(index.types[first:end], list(RUN_CLASSES)) & (index.value_sizes[first:end] >= MASS_BYTES_MIN)
         mass = np.flatnonzero(is_mass) + first
         if len(mass) < _RUN_ROWS_MIN:
             self._rows_at(index, first_delta, range(first, end))

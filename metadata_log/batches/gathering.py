@@ -89,8 +89,14 @@ def _rows_where(rows: ByteColumn, wanted: npt.NDArray[np.bool_]) -> ByteColumn:
     return found
 
 
+#: Bytes of the value of a mass record up to which it says which partition it is about.
+MASS_BYTES_MIN: Final = _IDS_START + _IDS_BYTES
+
+
 def partition_keys(array: ByteColumn, starts: Positions) -> npt.NDArray[np.uint64]:
-    """uint64[n]: a hash of the partition that each mass record whose value begins there is about."""
+    """uint64[n]: a hash of the partition that each mass record whose value begins there is about. Each must have
+    ``MASS_BYTES_MIN``.
+    """
     ids = _gathered(array, starts + _IDS_START, _IDS_BYTES)
     partition = np.ascontiguousarray(ids[:, :4]).view(np.uint32)[:, 0].astype(np.uint64)
     topic = np.ascontiguousarray(ids[:, 4:]).view(np.uint64)
@@ -103,7 +109,8 @@ def partition_keys(array: ByteColumn, starts: Positions) -> npt.NDArray[np.uint6
 def unrepeated_stretches(array: ByteColumn, starts: Positions) -> Iterator[tuple[int, int]]:
     """Cut the mass records whose values begin there into stretches in none of which a partition occurs twice.
 
-    Partitions are told apart by a hash: exact where it makes no cut, and a needless cut does no harm.
+    Partitions are told apart by a hash: exact where it makes no cut, and a needless cut does no harm. Each record must
+    have ``MASS_BYTES_MIN``.
     """
     start = 0
     for repeat, earlier in _repeats(partition_keys(array, starts)):

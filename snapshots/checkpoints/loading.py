@@ -255,10 +255,14 @@ def _begins_later(
 def _replayed_to_end(path: Path, start: ReplayState, segments: list[LogFile], passed: _Passed) -> ReplayState:
     replay, due = JoinedReplay(start), start.end_offset
     try:
-        for batch in batches_behind(segments, due):
-            _require_continuous(path, batch, due, passed)
-            due = batch.header.end_offset
-            replay.add(batch.data)
+        try:
+            for batch in batches_behind(segments, due):
+                _require_continuous(path, batch, due, passed)
+                due = batch.header.end_offset
+                replay.add(batch.data)
+        except (StorageError, ImageNotAvailable):
+            replay.finish()
+            raise
         return replay.finish()
     except MalformedData:
         # Of one of them: by itself it is found where it lies.

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Protocol
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.batches.batch import BatchHeader, parse_header
 from quorate.metadata_log.directory.epoch_leader import named_leader
+from quorate.metadata_log.errors import QuorateError
 from quorate.metadata_log.records.hidden_values import IsSecret
 from quorate.metadata_log.records.wire import Buffer
 from quorate.snapshots.difference.difference_entries import Entry
@@ -152,25 +153,46 @@ def history(
         is_wanted: others are replayed only.
         by_record: cut small batches record by record; otherwise events are not cut, which is sooner told.
     """
-    # Keeping counts, of which nobody asks, takes a third of what a replay does.
-    replay = JoinedReplay(start.uncounted())
-    leader = _Leader()
-    for batch in batches:
-        header = parse_header(batch)
-        leader = leader.after(header, batch)
-        if not is_wanted(header):
-            replay.add(batch)
-            continue
-        state = replay.finish()
-        after = state.replay_batch(batch)
-        replay = JoinedReplay(after)
+    for batch, header, decided_by, state, after in _replayed(start, batches, is_wanted):
         whole = _changes(state.stable, after.stable, is_secret, subject)
         if whole:
             cuts = _cuts(header, audit, by_record=by_record)
             uncut = [(header.base_offset, header.end_offset, whole)]
             for base, end, changes in _steps(state, batch, cuts, is_secret, subject) if cuts else uncut:
                 line = audit.line_at(base, header.epoch)
-                yield HistoryStep(base, end, header.epoch, header.timestamp, leader.node_id, line, changes)
+                yield HistoryStep(base, end, header.epoch, header.timestamp, decided_by, line, changes)
+
+
+class _Replayed(NamedTuple):
+    """A batch that is wanted, who led its epoch, and the states before and after it."""
+
+    batch: Buffer
+    header: BatchHeader
+    decided_by: int | None
+    before: ReplayState
+    after: ReplayState
+
+
+def _replayed(
+    start: ReplayState, batches: Iterable[Buffer], is_wanted: Callable[[BatchHeader], bool]
+) -> Iterator[_Replayed]:
+    # Keeping counts, of which nobody asks, takes a third of what a replay does.
+    replay = JoinedReplay(start.uncounted())
+    leader = _Leader()
+    try:
+        for batch in batches:
+            header = parse_header(batch)
+            leader = leader.after(header, batch)
+            if is_wanted(header):
+                before = replay.finish()
+                after = before.replay_batch(batch)
+                yield _Replayed(batch, header, leader.node_id, before, after)
+                replay = JoinedReplay(after)
+            else:
+                replay.add(batch)
+    except QuorateError:
+        replay.finish()  # what is wrong with a batch before comes first
+        raise
     replay.finish()
 
 

@@ -36,14 +36,15 @@ class JoinedReplay:
             self.finish()
 
     def finish(self) -> ReplayState:
-        """The state behind all batches so far.
+        """The state behind all batches so far. Whoever finds something wrong behind them asks for it first: it may be
+        they that are wrong.
 
         Raises:
-            ReplayError, MalformedData: as ``add``.
+            ReplayError, MalformedData: as ``add``. None is waited for any more then.
         """
-        if self._waiting:
-            self._state = _replayed(self._state, self._waiting)
-            self._waiting, self._waiting_bytes = [], 0
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if waiting:
+            self._state = _replayed(self._state, waiting)
         return self._state
 
 

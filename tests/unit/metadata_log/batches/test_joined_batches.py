@@ -14,6 +14,7 @@ from quorate.metadata_log.batches.batch import (
     control_batch,
     data_batch,
     frame_record,
+    iter_records,
     place_batch,
 )
 from quorate.metadata_log.batches.columns import decode_batch
@@ -21,6 +22,7 @@ from quorate.metadata_log.batches.joined_batches import JoinedBatches, join_batc
 from quorate.metadata_log.batches.runs import BatchItem
 from quorate.metadata_log.errors import MalformedData
 from quorate.metadata_log.records import records as r
+from quorate.metadata_log.records.codec import encode_value
 from quorate.metadata_log.records.records import VersionedRecord
 
 TOPICS = [Random(number).randbytes(16) for number in range(20)]
@@ -105,10 +107,10 @@ def test_changes_of_many_batches_are_few_runs_and_keep_their_order_for_each_part
     ids=lambda record: type(record).__name__,
 )
 def test_a_record_that_changes_may_not_pass_has_its_batch_to_itself(record: object) -> None:
-    first, second = scattered(2, 40)
-    joined = list(join_batches([first, batch([record], 41), second]))
+    log = scattered(4, 40)
+    log.insert(2, batch([record], 82))
 
-    assert [(one.first, one.end, one.items is None) for one in joined] == [(0, 1, False), (1, 2, True), (2, 3, False)]
+    assert parts(log) == [(0, 2, False), (2, 3, True), (3, 5, False)]
 
 
 def test_a_change_that_no_run_can_hold_is_not_lost() -> None:
@@ -123,16 +125,66 @@ def test_a_change_that_no_run_can_hold_is_not_lost() -> None:
     assert by_partition(flat(joined.items)) == by_partition(flat([item for data in log for item in decode_batch(data)]))
 
 
-def test_a_large_batch_has_itself_to_itself() -> None:
-    small, large = scattered(2, 40), scattered(1, 4_096)
-    joined = list(join_batches([small[0], large[0], small[1]]))
+def parts(log: Sequence[bytes]) -> list[tuple[int, int, bool]]:
+    """First and end of what is read together, and whether it is a batch by itself."""
+    return [(one.first, one.end, one.items is None) for one in join_batches(log)]
 
-    assert [one.items is None for one in joined] == [False, True, False]
-    assert [one.items for one in join_batches(large)] == [None]
+
+def test_a_batch_that_gains_nothing_by_company_has_itself_to_itself() -> None:
+    """It is large; or its records are all as long, and lie there as a run; or there are few beside it."""
+    small, large = scattered(4, 40), scattered(1, 4_096)
+    equal = batch([r.PartitionChangeRecord(number, TOPICS[0], leader=1) for number in range(1_024)], 0)
+
+    assert parts([*small[:2], *large, *small[2:]]) == [(0, 2, False), (2, 3, True), (3, 5, False)]
+    assert parts([*small[:2], equal, *small[2:]]) == [(0, 2, False), (2, 3, True), (3, 5, False)]
+    assert parts([*small[:2], *scattered(1, 1_024)]) == [(0, 3, False)]
+    assert parts(scattered(4, 10)) == [(number, number + 1, True) for number in range(4)]
+    assert parts([*small[:2], batch([r.TopicRecord("t", bytes(16))], 0), small[2]])[-1] == (3, 4, True)
+    assert parts(large) == [(0, 1, True)]
+
+
+def test_changes_of_too_many_shapes_are_read_one_by_one_and_keep_their_order() -> None:
+    """Runs are looked for among the first changes of all partitions only."""
+    chance, log = Random(3), []
+    for base in range(0, 3_000, 50):
+        records = [
+            r.PartitionChangeRecord(
+                number, TOPICS[0], isr=tuple(range(chance.randrange(9))), replicas=tuple(range(chance.randrange(9)))
+            )
+            for number in range(50)
+        ]
+        log.append(batch(records, base))
+    one_by_one: list[object] = [logged.record for data in log for logged in iter_records(data)]
+
+    [joined] = join_batches(log)
+
+    assert joined.items is not None
+    assert all(isinstance(item, VersionedRecord) for item in joined.items)
+    assert by_partition(flat(joined.items)) == by_partition(one_by_one)
+    assert flat(joined.items)[50:] == one_by_one[50:]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"\1\5\2", b"\1\5\2" + bytes(19), b"\1\5\x82\0" + bytes(4) + TOPICS[0] + b"\0"],
+    ids=["head only", "cut short", "padded version"],
+)
+def test_a_change_that_does_not_name_its_partition_where_it_is_looked_for_has_its_batch_to_itself(value: bytes) -> None:
+    odd = place_batch(build_batch(frame_record(0, None, value), 1, 7), 164, 1)
+
+    assert parts([*scattered(4, 40), odd]) == [(0, 4, False), (4, 5, True)]
+
+
+@pytest.mark.parametrize("record", [r.NoOpRecord(), change(Random(1), 1)], ids=lambda record: type(record).__name__)
+def test_a_control_batch_of_data_records_is_left_to_be_refused(record: r.NoOpRecord | r.PartitionChangeRecord) -> None:
+    framed = frame_record(0, None, encode_value(record, 2 if isinstance(record, r.PartitionChangeRecord) else 0))
+    control = place_batch(build_batch(framed, 1, 7, is_control=True), 164, 1)
+
+    assert parts([*scattered(4, 40), control]) == [(0, 4, False), (4, 5, True)]
 
 
 def test_records_that_do_not_fill_their_batch_are_refused() -> None:
-    first, second = scattered(2, 40)
+    first, second = scattered(2, 80)
 
     with pytest.raises(MalformedData):
         list(join_batches([first, second[:HEADER_BYTES] + b"\x7f" + second[HEADER_BYTES + 1 :]]))
