@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from quorate.controller.api.answers.plan_models import Fact, FactValue
+from quorate.controller.plans.setting_facts import is_hidden
 
 
 def differences(then: Sequence[Fact], now: Sequence[Fact]) -> list[str]:
@@ -42,6 +43,9 @@ def _of_one(about: str, old: dict[str, FactValue], new: dict[str, FactValue]) ->
         yield from (f"{about} is {'there' if new.get(key) == 'yes' else 'gone'}" for key in _changed(old, new))
     else:
         for key in _changed(old, new):
+            if is_hidden(old.get(key)) and is_hidden(new.get(key)):
+                yield f"{about}: {key} is another secret now"
+                continue
             is_either = old.get(key) is not None and new.get(key) is not None
             now, then = _told_apart(new.get(key), old.get(key))
             yield f"{about}: {key} is {now}, {'not' if is_either else 'and was'} {then}"
@@ -72,13 +76,15 @@ def _told_apart(new: FactValue, old: FactValue) -> tuple[str, str]:
 
 
 def _quoted(value: FactValue) -> str:
-    return repr(value) if isinstance(value, str) else shown(value)
+    return repr(value) if isinstance(value, str) and not is_hidden(value) else shown(value)
 
 
 def shown(value: FactValue) -> str:
     """A value as people read it."""
     if value is None:
         return "not set"
+    if is_hidden(value):
+        return "(hidden)"
     if isinstance(value, list):
         return ",".join(map(str, value)) or "none"
     return str(value)

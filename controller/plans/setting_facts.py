@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -24,12 +25,18 @@ from quorate.snapshots.views.kafka_names import SCRAM_MECHANISMS
 
 #: Hexadecimal digits of a digest that stands for a secret: nobody has to find the secret by it.
 _DIGEST_CHARS: Final = 16
+_HIDDEN: Final = re.compile(rf"sha256:[0-9a-f]{{{_DIGEST_CHARS}}}")
 _MECHANISM_IDS: Final = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
 
 def hidden(secret: bytes) -> str:
     """The text that stands for a secret in a fact: another secret has another."""
     return f"sha256:{hashlib.sha256(secret).hexdigest()[:_DIGEST_CHARS]}"
+
+
+def is_hidden(value: object) -> bool:
+    """Whether a value of a fact stands for a secret. It is shown to nobody: who reads it may try what the secret is."""
+    return isinstance(value, str) and _HIDDEN.fullmatch(value) is not None
 
 
 # --- configs -----------------------------------------------------------------------------------------

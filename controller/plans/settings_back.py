@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from quorate.controller.api.answers.plan_models import PlannedChange
 from quorate.controller.configs.resources import is_sensitive, type_name
-from quorate.controller.plans.setting_facts import acl_text, entity_text, hidden
+from quorate.controller.plans.setting_facts import acl_text, entity_text
 from quorate.controller.plans.way_back_parts import FoundWays, RequestStates
 from quorate.controller.protocol.acls import AclCreation, AclFilter, CreateAclsRequest, DeleteAclsRequest
 from quorate.controller.protocol.configs import (
@@ -82,7 +82,7 @@ def _configs_back(states: RequestStates, found: FoundWays) -> None:
             continue
 
         def shown(config: str, value: str, kind: int = kind) -> str:
-            return hidden(value.encode()) if is_sensitive(kind, config) else value
+            return "another secret" if is_sensitive(kind, config) else value
 
         before, after, now = (image.of(kind, name) for image in images)
         restored = _restored(about, (before, after, now), found, shown)

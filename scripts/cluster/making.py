@@ -281,9 +281,7 @@ def _clear_leftovers(directory: Path) -> None:
     """Remove what an interrupted making left; refuse everything else."""
     if not directory.exists():
         return
-    names = require_ours(directory)
-    if names - {_LOGS} and _MAKING not in names:
-        raise ClusterError(f"{directory} holds controllers but no {PLAN_NAME}: start over with --fresh")
+    require_disposable(directory)
     remove(directory)
 
 
@@ -298,17 +296,37 @@ def remove(directory: Path) -> None:
     Raises:
         ClusterError: there is something else in it; nothing was removed.
     """
-    require_ours(directory)
-    # First: a half-removed cluster must not look like one.
+    _require_ours(directory)
+    # First: a half-removed cluster must not look like one, nor like copies of one.
+    making = directory / _MAKING
+    making.mkdir(exist_ok=True)
     (directory / PLAN_NAME).unlink(missing_ok=True)
     for path in directory.iterdir():
+        if path == making:
+            continue
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
+    shutil.rmtree(making)
 
 
-def require_ours(directory: Path) -> set[str]:
+def require_disposable(directory: Path) -> set[str]:
+    """The names in a directory in which a cluster may be thrown away.
+
+    Raises:
+        ClusterError: one of them is no part of a cluster, or they may be copies of another one's.
+    """
+    names = _require_ours(directory)
+    if names - {_LOGS} and not names & {PLAN_NAME, _MAKING}:
+        raise ClusterError(
+            f"{directory} holds controllers but no {PLAN_NAME}: they may be copies of another cluster's; remove them "
+            "yourself, or use another --dir"
+        )
+    return names
+
+
+def _require_ours(directory: Path) -> set[str]:
     """The names in a directory.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Final
 
 from quorate.scripts.cluster.left_over import end_left_over
 from quorate.scripts.cluster.lending import require_not_run
-from quorate.scripts.cluster.making import Ports, logs_directory, make_fresh, make_twin, remove, require_ours
+from quorate.scripts.cluster.making import Ports, logs_directory, make_fresh, make_twin, remove, require_disposable
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan, DamagedPlan
 from quorate.scripts.cluster.ports import PortInUse
 from quorate.scripts.terminal.arguments import whole_number
@@ -119,7 +119,7 @@ def _prepare(plan: ClusterPlan, wanted: WantedCluster, say: Callable[[str], None
     """Look at what is left to look at, then make room."""
     _require_ports(plan)
     directory = wanted.directory
-    if wanted.fresh and directory.exists() and require_ours(directory):
+    if wanted.fresh and directory.exists() and require_disposable(directory):
         say(f"--fresh: throwing away what is in {directory}")
         remove(directory)
 

@@ -102,7 +102,7 @@ CHANGES = [
         ("configs", "replace", "broker/11", "--set", "log.cleaner.threads=2"),
         "broker/11: log.cleaner.threads=2 (was not set)",
         ("configs", "alter", "broker/11", "--set", "ssl.key.password=hush"),
-        "configs of broker/11: ssl.key.password is sha256:",
+        "configs of broker/11: ssl.key.password is (hidden), and was not set",
     ),
     (
         ("elect", "--type", "unclean", "--topic", "orders", "--partition", "0"),

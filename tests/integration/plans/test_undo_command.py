@@ -149,6 +149,23 @@ async def test_undo_of_the_last_change_takes_a_whole_plan_back(user: Terminal, t
     assert differing(states[0], image(user)) == []
 
 
+async def test_no_digest_of_a_secret_is_shown(user: Terminal, tmp_path: Path) -> None:
+    """It has no salt: whoever reads it may try what the secret is."""
+    for secret in ("one", "two"):
+        await done(user, "configs", "alter", "broker/11", "--set", f"ssl.key.password={secret}")
+    request_id = await last_request(user)
+    undone = await done(user, "undo", "--last", "--yes")
+    assert "set ssl.key.password=(hidden) (was (hidden))" in undone.out
+    plan = str(tmp_path / "plan.json")
+    await done(user, "configs", "alter", "broker/11", "--set", "ssl.key.password=four", "--plan", plan)
+    await done(user, "configs", "alter", "broker/11", "--set", "ssl.key.password=three")
+    stale = await user.run("apply", plan, "--yes")
+    assert "quorate: configs of broker/11: ssl.key.password is another secret now\n" in stale.err
+    refused = await user.run("undo", request_id, "--yes")
+    assert "quorate: not as it left it: configs of broker/11: ssl.key.password is another secret now\n" in refused.err
+    assert "sha256" not in undone.said + stale.said + refused.said
+
+
 async def test_undo_leaves_alone_what_others_have_changed_since(user: Terminal) -> None:
     await done(user, "configs", "alter", "topic/orders", "--set", "segment.ms=100", "--set", "retention.ms=9")
     request_id = await last_request(user)

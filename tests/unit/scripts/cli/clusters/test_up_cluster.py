@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from quorate.metadata_log.errors import StorageError
 from quorate.scripts.certificates.local_files import CERTIFICATES_NAME
 from quorate.scripts.cli.__main__ import make_app
 from quorate.scripts.cli.clusters.up_cluster import WantedCluster, find_or_make
-from quorate.scripts.cluster.making import Ports
+from quorate.scripts.cluster.making import Ports, remove
 from quorate.scripts.cluster.plan import ClusterError, ClusterPlan
 from quorate.scripts.cluster.ports import free_stretch
 from quorate.scripts.terminal.command_line import run
@@ -123,6 +124,43 @@ def test_fresh_start_throws_away_nothing_before_all_is_looked_at(tmp_path: Path,
     said: list[str] = []
     find_or_make(replace(wanted, fresh=True, brokers="1"), said.append)
     assert said[0] == f"--fresh: throwing away what is in {directory}"
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_copies_of_controllers_are_not_thrown_away(tmp_path: Path, base: int, *, fresh: bool) -> None:
+    """What is kept of a cluster looks like one, but for its plan."""
+    find_or_make(WantedCluster(tmp_path / "var", base_port=base), silent)
+    for number in (1, 2, 3):
+        shutil.copytree(tmp_path / "var" / f"controller-{number}", tmp_path / "kept" / f"controller-{number}")
+    before = files(tmp_path)
+    with pytest.raises(ClusterError, match=r"they may be copies of another cluster's; remove them yourself, or use"):
+        find_or_make(WantedCluster(tmp_path / "kept", base_port=base, fresh=fresh), silent)
+    assert files(tmp_path) == before
+
+
+def test_cluster_that_is_half_thrown_away_is_no_obstacle(
+    tmp_path: Path, base: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = WantedCluster(tmp_path, base_port=base)
+    find_or_make(wanted, silent)
+    thrown: list[Path] = []
+
+    def stopped(path: Path) -> None:
+        if thrown:
+            raise KeyboardInterrupt
+        thrown.append(path)
+        rmtree(path)
+
+    rmtree = shutil.rmtree
+    monkeypatch.setattr(shutil, "rmtree", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        remove(tmp_path)
+    monkeypatch.undo()
+    assert thrown
+    assert ClusterPlan.load(tmp_path) is None
+    find_or_make(wanted, silent)
+    assert (tmp_path / "cluster.json").is_file()
+    assert not (tmp_path / ".making").exists()
 
 
 @pytest.mark.parametrize("option", [["--dir", "x"], ["--fresh"], ["--restart"], ["--brokers", "all"]])
