@@ -155,7 +155,7 @@ def test_interrupted_making_is_made_again(tmp_path: Path) -> None:
 
 def test_controllers_without_a_plan_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "controller-1").mkdir()
-    with pytest.raises(ClusterError, match="--fresh"):
+    with pytest.raises(ClusterError, match="remove them yourself"):
         make_fresh(tmp_path, PORTS, 3, 0)
 
 
