@@ -150,12 +150,20 @@ class Lender:
             return _Reply(number=request.number, problem="its processes are lent to a drill: wait until it is over")
         unknown = [name for name in request.nodes if name not in self._nodes]
         if unknown:
-            known = ", ".join(self._nodes)
-            return _Reply(number=request.number, problem=f"{unknown[0][:100]!r} is none of its processes: {known}")
+            return _Reply(number=request.number, problem=self._none_of(unknown[0]))
         try:
             return await self._done(request, [self._nodes[name] for name in request.nodes])
         except (QuorateError, OSError) as error:
             return _Reply(number=request.number, problem=str(error))
+
+    def _none_of(self, name: str) -> str:
+        known = f"{name[:100]!r} is none of its processes: {', '.join(self._nodes)}"
+        kind, _, number = name.partition("-")
+        if kind != "broker" or not number.isdecimal():
+            return known
+        # A twin has brokers that nobody plays: what is wrong with it names them, too.
+        broker = number[:10]
+        return f"{known}; a process of its own may play broker {broker}: quorate broker --imported --ids {broker}"
 
     async def _done(self, request: _LendingRequest, nodes: Sequence[LocalNode]) -> _Reply:
         exit_code = None
