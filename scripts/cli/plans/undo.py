@@ -11,6 +11,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from quorate.controller.api.answers.plan_models import PlannedChange
+from quorate.controller.client.client import ControllerClient
 from quorate.controller.plans.way_back import WayBack, plan_back, way_back
 from quorate.controller.plans.way_back_parts import RequestStates
 from quorate.controller.plans.written_requests import WrittenRequest, written_requests
@@ -23,7 +24,7 @@ from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
 from quorate.scripts.cli.plans.plan_ids import last_change, plan_of, without_number
 from quorate.scripts.cli.plans.steps import standings
 from quorate.scripts.terminal.arguments import PlanTo, confirm
-from quorate.scripts.terminal.asking import ask
+from quorate.scripts.terminal.asking import AskingClient, ask
 from quorate.scripts.terminal.harmless import shown_name
 from quorate.scripts.terminal.output import format_time
 from quorate.scripts.terminal.programs.failures import Failed
@@ -32,6 +33,9 @@ from quorate.snapshots.image.image import MetadataImage
 #: Events that whoever runs a cluster asks for: what brokers ask for by themselves is not to be taken back.
 _ASKED_FOR: Final = frozenset(PlannedChange.model_fields) | {"elect_unclean_leaders"}
 
+#: Seconds within which a controller that lags has caught up, and between two looks at how far it is.
+_LAG_S: Final = 5.0
+_LOOK_AGAIN_S: Final = 0.2
 #: Changes before one that cannot be taken back, of which one is named.
 _LOOKED_AT: Final = 20
 
@@ -80,7 +84,8 @@ def undo(
         raise typer.BadParameter("say which request: its id, or --last")
     if plan is not None:
         refuse_existing(plan)
-    past = _find(request_id, options.controllers, options.secret_file)
+    controllers, secret_file = options.controllers, options.secret_file
+    past = _last(controllers, secret_file) if request_id is None else _find(request_id, controllers, secret_file)
     _say_what_it_was(past.requests)
     back = way_back([RequestStates(one.before, one.after, past.now) for one in past.requests])
     if last and not back.changes and not back.since:
@@ -95,6 +100,32 @@ def undo(
     found = ask(options.controllers, options.secret_file, lambda client: standings(client, made))
     refuse_changed(found)
     PlanRun(made, found, options).to_its_end()
+
+
+def _last(controllers: str | None, secret_file: Path | None) -> _Past:
+    """As ``_find`` of the last change, out of a log that has all that was committed when it was begun to be read: a
+    controller that was cut off knows of no later one.
+
+    Raises:
+        As ``_find``. NotController: no majority says how far that is.
+    """
+    committed = ask(controllers, secret_file, _committed_end)
+    give_up = time.monotonic() + _LAG_S
+    while (end := (past := _find(None, controllers, secret_file)).now.provenance.end_offset) < committed:
+        if time.monotonic() >= give_up:
+            raise NothingToUndo(
+                f"which change is the last is not known: the log that was read ends at offset {end}, and there are "
+                f"{committed} records"
+            )
+        time.sleep(_LOOK_AGAIN_S)
+    return past
+
+
+async def _committed_end(client: ControllerClient) -> int:
+    """The end of what a majority has agreed on."""
+    await client.list_topics(limit=1, consistency="linearizable")
+    assert isinstance(client, AskingClient)
+    return client.high_watermark or 0
 
 
 def _own_id(line: AuditLine) -> str:

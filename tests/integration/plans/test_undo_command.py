@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from quorate.controller.logs.audit_log import AuditLog
 from quorate.metadata_log.records.hidden_values import no_secrets
+from quorate.scripts.cli.plans import undo
 from quorate.scripts.terminal import exit_codes
 from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import MetadataImage
@@ -286,3 +288,9 @@ async def test_undo_of_the_last_goes_on_beside_a_silent_controller_that_decided_
     await user.stage.members[3].stop_serving()
     await done(user, "undo", "--last", "--yes")
     assert "acme/schema" not in (await done(user, "labels", "list", "topic:orders")).out
+
+
+async def test_how_far_the_log_goes_is_what_a_majority_has_agreed_on(user: Terminal) -> None:
+    said = await asyncio.to_thread(undo.ask, user.stage.urls[1], None, undo._committed_end)
+
+    assert said == user.stage.quorum.committed > 0

@@ -15,6 +15,7 @@ from quorate.scripts.cli.logs.history_places import Log
 from quorate.scripts.cli.plans import undo
 from quorate.snapshots.checkpoints.stretches import LogStretch
 from quorate.snapshots.image.image import EMPTY_IMAGE
+from quorate.snapshots.image.image_parts import Provenance
 from quorate.snapshots.replay.replay_state import ReplayState
 
 
@@ -60,3 +61,26 @@ def test_of_a_plan_whose_begin_was_cut_off_the_log_the_rest_is_the_last_change(m
 def test_a_last_change_of_its_own_is_found_in_the_newest_stretch_that_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found(monkeypatch, None, PLAN, ["a", "b"], ["undo:c:1"]) == (["b"], "b")
     assert found(monkeypatch, "a", PLAN, ["a", "b"]) == (["a"], "a")
+
+
+def read(ends: Sequence[int], committed: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The end of the log that the last change is taken out of, where it is read again and again with these ends."""
+    left = list(ends)
+
+    def find(*_: object) -> undo._Past:
+        end = left.pop(0) if len(left) > 1 else left[0]
+        return undo._Past([], EMPTY_IMAGE._replace(provenance=Provenance(end - 1, 1, 0)), "", "", [])
+
+    monkeypatch.setattr(undo, "_find", find)
+    monkeypatch.setattr(undo, "_LOOK_AGAIN_S", 0)
+    monkeypatch.setattr(undo, "ask", lambda *_: committed)
+    return undo._last(None, None).now.provenance.end_offset
+
+
+def test_last_change_is_that_of_a_log_that_has_all_that_was_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read([10], 10, monkeypatch) == 10
+    assert read([12], 10, monkeypatch) == 12
+    assert read([7, 8, 11], 10, monkeypatch) == 11
+    monkeypatch.setattr(undo, "_LAG_S", 0)
+    with pytest.raises(undo.NothingToUndo, match=r"ends at offset 9, and there are 10 records$"):
+        read([9], 10, monkeypatch)
