@@ -43,6 +43,8 @@ _ASK_SECONDS: Final = 0.2
 #: Far above what a loaded controller needs for it, for what is given up is of unknown outcome.
 _ALIVE: Final = Request("GET", "/livez", timeout_ms=2_000)
 _ALIVE_SOON: Final = replace(_ALIVE, timeout_ms=300)
+#: Of one that was not heard yet: a loaded one is given more time than one that is known to be silent.
+_ALIVE_FIRST: Final = replace(_ALIVE, timeout_ms=1_000)
 
 
 class Unreachable(NotController):
@@ -99,7 +101,9 @@ class Attempts:
 
     ``absent_ms``: give up when for so long more than half of them took no connection, and the others served nothing:
     no majority is there that could elect one. Nothing has happened then. At once where the TLS of all of them is at
-    fault: somebody waits who can do something about it. None: only when the time is up.
+    fault: somebody waits who can do something about it. He makes one change, mostly, so that no controller is known to
+    be frozen: each must have been heard before a change is sent to it. None: only when the time is up, and a change is
+    sent to whoever is the first.
     """
 
     def __init__(self, connections: Sequence[Connection], absent_ms: float | None = None) -> None:
@@ -110,6 +114,8 @@ class Attempts:
         self._first = 0
         #: Controllers that did not answer the last thing they were asked. Connections to them may be dead.
         self._silent: set[int] = set()
+        #: Controllers to which no change is sent before they have given a sign of life.
+        self._unheard: set[int] = set() if absent_ms is None else set(range(len(connections)))
         #: The refusal of one that has too much to do, while the time that it named is waited for; None: none is.
         self.overload: Overloaded | None = None
 
@@ -193,7 +199,7 @@ class Attempts:
             try:
                 answer = await self._answer(index, replace(request, timeout_ms=share_ms), is_repeatable=is_repeatable)
             except NotController as error:
-                self._silent.discard(index)
+                self._note_heard(index)
                 refused = error
             except Overloaded:
                 self._first = (index + 1) % count
@@ -202,7 +208,7 @@ class Attempts:
                 # As where the controller fell that it was passed on to.
                 if not is_repeatable or error.code is not ErrorCode.REQUEST_TIMED_OUT:
                     raise
-                self._silent.discard(index)
+                self._note_heard(index)
                 refused = error
             except NotSent as error:
                 absent += 1
@@ -217,7 +223,7 @@ class Attempts:
                 broke_off += isinstance(error, BrokeOff)
                 reasons.append(str(error))
             else:
-                self._silent.discard(index)
+                self._note_heard(index)
                 self._first = index
                 return answer
         nobody = absent == count
@@ -232,16 +238,38 @@ class Attempts:
         """
         connection = self._connections[index]
         others = [other for other in self._connections if other is not connection]
+        if not is_repeatable:
+            await self._require_life(index)
         if not others:
             return await connection.send(request)
-        if index in self._silent and not is_repeatable and not await _lives(connection, _ALIVE_SOON):
-            raise NotSent(f"{connection.url} is still silent: nothing was sent to it")
         is_worth_it = partial(_is_worth_it, connection, others, is_repeatable=is_repeatable)
         look_s = _LOOK_SECONDS_REPEATABLE if is_repeatable else _LOOK_SECONDS
         answer = await answered_while(partial(connection.send, request), is_worth_it, look_s)
         if answer is None:
             raise NoAnswer(f"{connection.url} has stopped answering, and others do answer")
         return answer
+
+    def _note_heard(self, index: int) -> None:
+        self._silent.discard(index)
+        self._unheard.discard(index)
+
+    async def _require_life(self, index: int) -> None:
+        """Look for a sign of life of a controller that may be frozen: what was sent to one may be done hours later.
+
+        Raises:
+            NotSent: it gives none, or cannot be reached.
+        """
+        is_silent = index in self._silent
+        if not is_silent and index not in self._unheard:
+            return
+        try:
+            await self._connections[index].send(_ALIVE_SOON if is_silent else _ALIVE_FIRST)
+        except NoAnswer as error:
+            self._silent.add(index)
+            raise NotSent(f"{error}: nothing was sent to it") from error
+        except ApiError:
+            pass
+        self._note_heard(index)
 
 
 async def _is_worth_it(connection: Connection, others: Sequence[Connection], *, is_repeatable: bool) -> bool:

@@ -393,7 +393,8 @@ class ControllerClient:
 
     async def _write(self, path: str, body: BaseModel, reply: type[R]) -> R:
         request = Request("POST", path, self._timeout_ms, body=body)
-        return (await self.sender.send(request, is_repeatable=False)).model(reply)
+        is_repeatable = bool(getattr(body, "validate_only", False))  # it changes nothing
+        return (await self.sender.send(request, is_repeatable=is_repeatable)).model(reply)
 
     async def _rpc(self, name: str, body: BaseModel, reply: type[R], timeout_ms: float | None) -> R:
         request = Request("POST", f"/v1/{name}", timeout_ms or self._timeout_ms, body=body, as_msgpack=True)

@@ -154,6 +154,24 @@ async def test_client_gives_up_a_write_whose_controller_is_frozen_while_others_a
         assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR, "there are no brokers"
 
 
+async def test_command_sends_no_change_to_a_frozen_controller_and_asks_again_what_changes_nothing() -> None:
+    """It makes one change, so that it never learns by a first one who is frozen; which may do it when it wakes."""
+    async with stage() as s, frozen_server() as frozen:
+        async with ControllerClient([frozen, s.urls[0]], absent_ms=1_500) as client:
+            with within(5.0, "it was sent to the frozen one"), pytest.raises(ApiError) as refused:
+                await client.create_topics(topics("foo"))
+            assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR, "there are no brokers"
+        alone = pytest.raises(Unreachable, match="nothing was sent to it")
+        async with ControllerClient([frozen], absent_ms=1_500) as client:
+            with within(10.0, "it was sent to the frozen one"), alone:
+                await client.create_topics(topics("foo"))
+        async with ControllerClient([frozen, s.urls[0]]) as client:
+            rehearsed = topics("foo").model_copy(update={"validate_only": True})
+            with within(10.0, "it was given up"), pytest.raises(ApiError) as refused:
+                await client.create_topics(rehearsed)
+            assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
 async def test_client_waits_for_an_election() -> None:
     async with stage(active=None) as s, ControllerClient(s.urls) as client:
         write = asyncio.create_task(client.create_topics(topics("foo")))

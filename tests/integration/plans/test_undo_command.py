@@ -13,6 +13,7 @@ from quorate.controller.logs.audit_log import AuditLog
 from quorate.metadata_log.records.hidden_values import no_secrets
 from quorate.scripts.cli.plans import undo
 from quorate.scripts.terminal import exit_codes
+from quorate.scripts.terminal.asking import ask
 from quorate.snapshots.difference.image_difference import image_difference
 from quorate.snapshots.image.image import MetadataImage
 from tests.integration.commands import Ended, Terminal, alone, terminal
@@ -291,6 +292,6 @@ async def test_undo_of_the_last_goes_on_beside_a_silent_controller_that_decided_
 
 
 async def test_how_far_the_log_goes_is_what_a_majority_has_agreed_on(user: Terminal) -> None:
-    said = await asyncio.to_thread(undo.ask, user.stage.urls[1], None, undo._committed_end)
+    said = await asyncio.to_thread(ask, user.stage.urls[1], None, undo._committed_end)
 
     assert said == user.stage.quorum.committed > 0

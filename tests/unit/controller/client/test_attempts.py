@@ -75,7 +75,7 @@ async def test_one_that_is_left_of_three_and_knows_of_no_active_one_ends_it_too(
     with pytest.raises(NotController, match="no leader"):
         await attempts(*lost, left, absent_ms=100).send(PATIENT, is_repeatable=False)
 
-    cut_off = Scripted(NoAnswer("broke off"))
+    cut_off = Scripted(HERE, NoAnswer("broke off"))
     with pytest.raises(OutcomeUnknown, match="broke off: the change may have been made"):
         await attempts(cut_off, *lost, absent_ms=100).send(PATIENT, is_repeatable=False)
 
