@@ -6,6 +6,7 @@ A timer that is due every 10 ms comes late by as much as something else kept the
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from bisect import bisect_left
 from collections.abc import Callable
@@ -19,6 +20,10 @@ STANDSTILL_BUCKETS: Final = (
 #: What is shorter happens all the time, and nobody notices.
 _LEAST_S: Final = 0.005
 _INTERVAL_S: Final = 0.01
+#: Whoever sent something has given up waiting by then, and may have asked somebody else.
+LONG_S: Final = 2.0
+#: Behind a long standstill: what came meanwhile is read within this time.
+_WAKING_S: Final = 1.0
 
 
 class StandstillTimes:
@@ -55,11 +60,31 @@ class Standstills:
         #: By cause: the loop was at ``work``, for half of the time on a processor at least; or ``waiting`` for one, for
         #: a disk, or for the interpreter, which another thread had.
         self.by_cause = {"waiting": StandstillTimes(), "work": StandstillTimes()}
+        #: When the loop was looked at last; None: nobody looks.
+        self._looked_s: float | None = None
+        self._woke_s, self._stood_s = -math.inf, 0.0
 
     def note(self, late_s: float, worked_s: float) -> None:
         """A timer was late by so much; ``worked_s``: processor time of its thread since the one before it."""
         if late_s >= _LEAST_S:
             self.by_cause["work" if 2 * worked_s >= late_s else "waiting"].note(late_s)
+
+    def note_look(self, now_s: float, late_s: float) -> None:
+        """The loop was looked at, so much later than it was to be."""
+        self._looked_s = now_s
+        if late_s >= LONG_S:
+            self._woke_s, self._stood_s = now_s, late_s
+
+    def just_ended(self, now_s: float) -> float:
+        """Seconds of a long standstill which ends only now, or has just ended; 0: there is none. What is read now may
+        have come long ago. ``now_s``: as in ``note_look``.
+        """
+        if self._looked_s is None:
+            return 0.0
+        since_s = now_s - self._looked_s  # what comes is read before the timers' turn, or behind it
+        if since_s >= LONG_S:
+            return since_s
+        return self._stood_s if now_s - self._woke_s < _WAKING_S else 0.0
 
     def copy(self) -> Standstills:
         """As of now."""
@@ -83,6 +108,7 @@ class StandstillWatch:
         self._worked_s = worked_s
         self._loop = asyncio.get_running_loop()
         self._worked_before_s = worked_s()
+        found.note_look(now_s(), 0.0)
         self._arm()
 
     def close(self) -> None:
@@ -94,7 +120,8 @@ class StandstillWatch:
         self._timer = self._loop.call_later(_INTERVAL_S, self._look)
 
     def _look(self) -> None:
-        worked_s = self._worked_s()
-        self._found.note(self._now_s() - self._due_s, worked_s - self._worked_before_s)
+        worked_s, now_s = self._worked_s(), self._now_s()
+        self._found.note(now_s - self._due_s, worked_s - self._worked_before_s)
+        self._found.note_look(now_s, now_s - self._due_s)
         self._worked_before_s = worked_s
         self._arm()

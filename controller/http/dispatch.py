@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import replace
@@ -92,6 +93,8 @@ def make_handler(route: Route) -> _Handler:
         caller = CALLER.get()
         if route.is_raw or caller is None:
             return await _answer_raw(route, node, parameters, request)
+        if route.is_write:
+            _require_awake(node)
         ends_at = _now_ms() + timeout_of(route, request.headers.get(headers.TIMEOUT_MS), node)
         media = body_media(request, route.media) if route.has_body else route.media[0]
         owner = node.access.owner_of_body(caller)
@@ -123,6 +126,22 @@ def make_handler(route: Route) -> _Handler:
         return web.Response(status=status, body=data, content_type=media)
 
     return handle
+
+
+def _require_awake(node: Node) -> None:
+    """Refuse what may have been sent to a process that was frozen, hours ago: whoever sent it was told that he may look
+    whether it was done, and has seen that it was not.
+
+    Raises:
+        NotController: the process has just begun to run again.
+    """
+    stood_s = node.cluster.counters().standstills.just_ended(time.monotonic())
+    if stood_s:
+        raise NotController(
+            None,
+            f"this controller stood still for {stood_s:.1f} s until now: a change may have been sent to it before that "
+            "ended, and is not made; send it again",
+        )
 
 
 async def _answer_raw(route: Route, node: Node, parameters: BaseModel, request: web.Request) -> web.StreamResponse:

@@ -280,6 +280,8 @@ class ExpressConnection(asyncio.Protocol):
                 return True
         self._head_data, self._head, self._repeated = head_data, head, None
         route = head.route
+        if route.is_write and lane.node.cluster.counters().standstills.just_ended(time.monotonic()):
+            return False  # where it is refused
         bytes_max = min(bytes_at_once(head.owner_of_body), route.body_bytes_max(lane.node.limits.body_bytes_max))
         if len(body) != head.body_bytes or len(body) > bytes_max:
             return False

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from quorate.metadata_log.standstills import STANDSTILL_BUCKETS, Standstills, StandstillWatch
+from quorate.metadata_log.standstills import LONG_S, STANDSTILL_BUCKETS, Standstills, StandstillWatch
 from tests.waiting import eventually
 
 
@@ -61,3 +61,31 @@ async def test_a_loop_that_is_kept_is_seen() -> None:
     watch.close()
 
     assert any(float(end) >= 0.05 for end in await seen())
+
+
+def test_long_standstill_has_just_ended_for_a_while_whether_the_timer_had_its_turn_or_not() -> None:
+    found = Standstills()
+    assert found.just_ended(1_000.0) == 0.0, "nobody looks"
+    found.note_look(100.0, 0.0)
+    assert found.just_ended(100.0 + LONG_S - 0.1) == 0.0
+    assert found.just_ended(150.0) == 50.0
+    found.note_look(150.0, 49.99)
+    assert [found.just_ended(now) for now in (150.0, 150.9, 151.1)] == [49.99, 49.99, 0.0]
+    found.note_look(152.0, 1.0)
+    assert found.just_ended(152.0) == 0.0
+
+
+async def test_who_watches_tells_when_the_loop_was_looked_at() -> None:
+    now_s = [10.0]
+    found = Standstills()
+    watch = StandstillWatch(found, now_s=lambda: now_s[0])
+    assert found.just_ended(10.0) == 0.0
+    now_s[0] = 40.0
+    assert found.just_ended(40.0) == 30.0
+
+    async def is_looked_at() -> bool:
+        return found.just_ended(40.0) < 30.0
+
+    await eventually(is_looked_at, "the timer had its turn")
+    assert found.just_ended(40.0) == pytest.approx(29.99)
+    watch.close()
