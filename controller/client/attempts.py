@@ -116,6 +116,8 @@ class Attempts:
         self._silent: set[int] = set()
         #: Controllers to which no change is sent before they have given a sign of life.
         self._unheard: set[int] = set() if absent_ms is None else set(range(len(connections)))
+        #: Whether a change was sent that is not answered, nor given up.
+        self.is_change_out = False
         #: The refusal of one that has too much to do, while the time that it named is waited for; None: none is.
         self.overload: Overloaded | None = None
 
@@ -238,8 +240,21 @@ class Attempts:
         """
         connection = self._connections[index]
         others = [other for other in self._connections if other is not connection]
-        if not is_repeatable:
-            await self._require_life(index)
+        if is_repeatable:
+            return await self._waited_for(connection, others, request, is_repeatable=True)
+        await self._require_life(index)
+        self.is_change_out = True
+        try:
+            answer = await self._waited_for(connection, others, request, is_repeatable=False)
+        except Exception:  # not where whoever waits is told to end: then it stays out
+            self.is_change_out = False
+            raise
+        self.is_change_out = False
+        return answer
+
+    async def _waited_for(
+        self, connection: Connection, others: Sequence[Connection], request: Request, *, is_repeatable: bool
+    ) -> Answer:
         if not others:
             return await connection.send(request)
         is_worth_it = partial(_is_worth_it, connection, others, is_repeatable=is_repeatable)

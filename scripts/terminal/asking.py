@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import nullcontext
@@ -57,6 +58,11 @@ class AskingClient(ControllerClient):
     def high_watermark(self) -> int | None:
         """The end of what those who answered knew to be committed; None: none of them said."""
         return max((one.high_watermark for one in self._asked if one.high_watermark is not None), default=None)
+
+    @property
+    def is_change_out(self) -> bool:
+        """Whether it was ended before the answer to a change that it had sent."""
+        return isinstance(self.sender, Attempts) and self.sender.is_change_out
 
     @property
     def overload(self) -> Overloaded | None:
@@ -158,8 +164,11 @@ def ask(
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
+    clients: list[AskingClient] = []
+
     async def run() -> tuple[T, int | None]:
         async with client_of(urls, secret, principal=who, absent_ms=_ABSENT_MS, at=at) as client:
+            clients.append(client)
             with nullcontext() if tells else telling_who_is_waited_for(urls, lambda: client.overload):
                 return await question(client), client.high_watermark
 
@@ -167,6 +176,10 @@ def ask(
         answer, end = _run(run)
         note_answer(end if at is None else None)
         return answer
+    except KeyboardInterrupt:
+        if any(client.is_change_out for client in clients):
+            sys.stderr.write("quorate: ended before the answer: the change may have been made, or may yet be\n")
+        raise
     except HttpRefusal as error:
         raise _told_of_kept_login(error, urls, secret) from None
     except ApiError as error:

@@ -27,6 +27,9 @@ AT_ONCE_DEFAULT: Final = 50
 _LOOK_S: Final = 0.5
 #: Seconds after which a move that is still open is said to stall.
 _STALL_S: Final = 30.0
+#: ... where it waits for a broker that is not active: that will not change by waiting.
+_STALL_BY_BROKER_S: Final = 2.0
+_ACTIVE: Final = "active"
 
 
 def reassignment_request(targets: Mapping[PartitionName, Sequence[int] | None]) -> AlterPartitionReassignmentsRequest:
@@ -147,16 +150,18 @@ class MoveRun:
     async def _stalls(
         self, client: ControllerClient, open_now: Mapping[PartitionName, OngoingPartitionReassignment]
     ) -> list[Stall]:
-        """The moves that take long, by the brokers that they wait for."""
+        """The moves that take long, or cannot go on, by the brokers that they wait for."""
         now = asyncio.get_running_loop().time()
-        slow = [name for name, since in self._since.items() if now - since >= self._stall_s and name in open_now]
-        if not slow:
+        least_s = min(self._stall_s, _STALL_BY_BROKER_S)
+        open_s = {name: now - since for name, since in self._since.items() if now - since >= least_s}
+        if not open_s:
             return []
         states = {broker.id: broker.state for broker in (await client.describe_brokers()).brokers}
         waits: dict[int, list[PartitionName]] = {}
-        for name in slow:
+        for name in open_s.keys() & open_now.keys():
             for broker in open_now[name].adding_replicas:
-                waits.setdefault(broker, []).append(name)
+                if open_s[name] >= self._stall_s or states.get(broker) != _ACTIVE:
+                    waits.setdefault(broker, []).append(name)
         return [
             Stall(broker, states.get(broker, "unregistered"), [f"{topic}-{number}" for topic, number in sorted(names)])
             for broker, names in sorted(waits.items())

@@ -159,7 +159,7 @@ def apply(
         if not as_json:
             report(reply, outcomes, as_json=False)
         if wait and all(outcome.is_done for outcome in outcomes):
-            moved = ask(controllers, secret_file, lambda client: watch_moves(client, wanted), tells=True)
+            moved = _watched(file, wanted, controllers, secret_file)
             applied = applied.model_copy(update={"moved": moved})
     finally:
         # Also when the outcome is unknown: the way back is needed most then.
@@ -168,6 +168,19 @@ def apply(
     exit_by(outcomes)
     if applied.moved is not None:
         _end(applied.moved, is_silent=as_json)
+
+
+def _watched(
+    file: Path, wanted: ReassignmentFile, controllers: str | None, secret_file: Path | None
+) -> MovedPartitions:
+    try:
+        return ask(controllers, secret_file, lambda client: watch_moves(client, wanted), tells=True)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"quorate: the moves go on by themselves; to see how far they are: quorate reassign verify {file}; "
+            f"to take back what is open: quorate reassign cancel {file}\n"
+        )
+        raise
 
 
 def _only(request: AlterPartitionReassignmentsRequest) -> str | None:

@@ -107,6 +107,7 @@ async def test_interrupt_ends_the_waiting_and_not_the_moves(user: Terminal, tmp_
     ended = await end_of(process)
     assert (ended.code, ended.out) == (exit_codes.INTERRUPTED, "")
     assert "Traceback" not in ended.err
+    assert "quorate: the moves go on by themselves; to see how far they are: quorate reassign verify" in ended.err
     assert (await user.run("reassign", "list")).cells[1][:2] == ["orders", "0"]
 
 

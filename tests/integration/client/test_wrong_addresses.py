@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from quorate.controller.client.client import ControllerClient
 from quorate.metadata_log.errors import OutcomeUnknown
 from quorate.scripts.terminal import exit_codes
 from tests.integration.broker_stage import playing
-from tests.integration.commands import Ended, alone
+from tests.integration.commands import Ended, alone, end_of, start
 from tests.integration.http_servers import server
 from tests.integration.http_stage import stage
 from tests.integration.made_certificates import SpokenTls, authority, client_context, issued, server_context, written
@@ -123,6 +124,26 @@ async def test_write_that_a_proxy_may_have_passed_on_is_of_unknown_outcome() -> 
     # A command looks for a sign of life first.
     assert ended.code == exit_codes.UNREACHABLE
     assert "(it answered text/html, status 504): nothing was sent to it" in ended.said
+
+
+@pytest.mark.parametrize("command", [("topics", "create", "orders"), ("topics", "list")], ids=["change", "read"])
+async def test_ctrl_c_says_that_a_change_is_out_which_nobody_has_answered(command: tuple[str, ...]) -> None:
+    asked, end = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.path != "/livez":
+            asked.set()
+            await end.wait()
+        return web.json_response({"status": "alive"}, headers={NODE: "1", HIGH_WATERMARK: "1"})
+
+    async with server(answer) as url:
+        process = await start(url, *command)
+        await asked.wait()
+        process.send_signal(signal.SIGINT)
+        ended = await end_of(process)
+        end.set()
+    said = "quorate: ended before the answer: the change may have been made, or may yet be\n"
+    assert (ended.code, ended.out, ended.err) == (exit_codes.INTERRUPTED, "", said if "create" in command else "")
 
 
 async def test_name_that_does_not_resolve_is_called_so() -> None:
