@@ -64,12 +64,11 @@ def show_history(
         frozenset(type_ or ()),
         by_record=full or as_json,
     )
-    with places(path, controllers, secret_file) as (log, audit):
-        with telling_of_reading(path):
-            found = newest(log, audit, wanted, limit)
-        shown = found.requests[::-1] if newest_first else found.requests
-        with reader_may_leave():
-            sys.stdout.writelines(f"{line}\n" for line in _told(shown, wanted, audit, as_json=as_json))
+    with telling_of_reading(path), places(path, controllers, secret_file) as (log, audit):
+        found = newest(log, audit, wanted, limit)
+    shown = found.requests[::-1] if newest_first else found.requests
+    with reader_may_leave():
+        sys.stdout.writelines(f"{line}\n" for line in _told(shown, wanted, audit, as_json=as_json))
     if found.has_more:
         sys.stderr.write(f"quorate: the last {limit} are shown; --limit shows more\n")
     if found.end is not None:

@@ -18,7 +18,7 @@ from quorate.controller.plans.written_requests import WrittenRequest, written_re
 from quorate.metadata_log.audit.audit_lines import AuditLine
 from quorate.metadata_log.errors import QuorateError
 from quorate.scripts.cli.logs.audit_sources import AllSources
-from quorate.scripts.cli.logs.history_places import places
+from quorate.scripts.cli.logs.history_places import places, telling_of_reading
 from quorate.scripts.cli.plans.apply import ApplyOptions, PlanRun, refuse_changed, say_plan
 from quorate.scripts.cli.plans.plan_files import refuse_existing, save_plan
 from quorate.scripts.cli.plans.plan_ids import last_change, plan_of, without_number
@@ -143,7 +143,7 @@ def _find(request_id: str | None, controllers: str | None, secret_file: Path | N
     unknown: list[int] = []
     now: MetadataImage | None = None
     chosen: list[WrittenRequest] = []
-    with places(None, controllers, secret_file) as (log, audit):
+    with telling_of_reading(None), places(None, controllers, secret_file) as (log, audit):
         for stretch in log.stretches:
             written = written_requests(stretch.start, stretch.batches, audit, _is_asked_for)
             found, now = [*written.requests, *found], written.end if now is None else now

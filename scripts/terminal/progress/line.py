@@ -18,8 +18,11 @@ from typing import Final
 
 from quorate.scripts.terminal.harmless import shown_name, terminal_of
 
-#: What is over sooner is over before anybody wonders.
-_FIRST_S: Final = 0.8
+#: Since the command began: what is over sooner is over before anybody wonders. What is begun later has a moment.
+_FIRST_S: Final = 0.7
+_MOMENT_S: Final = 0.2
+#: About when that was: this is among the first that a command imports.
+_BEGUN_S: Final = time.monotonic()
 _REDRAW_S: Final = 0.25
 #: In a file, or for a program that reads along.
 _EACH_S: Final = 10.0
@@ -77,7 +80,7 @@ class ProgressLine:
             self._erase()
 
     def _draw_again(self) -> None:
-        pause_s = _FIRST_S if self._is_terminal else _EACH_S
+        pause_s = max(_FIRST_S - (time.monotonic() - _BEGUN_S), _MOMENT_S) if self._is_terminal else _EACH_S
         while not self._ended.wait(pause_s):
             with self._writing:
                 self._draw()
