@@ -28,7 +28,7 @@ from quorate.metadata_log.peer_certificates import PeerCertificate
 log = structlog.get_logger()
 
 #: Connections that have had their time are looked for this often, as a share of the shortest time.
-SWEEP_SHARE: Final = 0.25
+SWEEP_SHARE: Final = 0.05
 #: Whoever comes by the Unix socket has no address of his own, and shares none with those who come from this machine.
 _LOCAL: Final = "the Unix socket"
 #: Seconds between two lines of the log about connections that there is no place for.

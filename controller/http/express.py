@@ -72,7 +72,7 @@ class ExpressLane:
 
         ``wants_certificates``: who shows none is told so at his first request, for a handshake says nothing.
 
-        ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a quarter later. For
+        ``idle_s``: a connection on which nothing was asked for so long is closed, at the latest a twentieth later. For
         how many connections there is place, and how long a request's head may take, ``node.limits`` say.
         """
         self.node = node
