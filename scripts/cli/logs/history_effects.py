@@ -154,6 +154,7 @@ _LEADERSHIP: Final[tuple[_Rule, ...]] = (
 )
 _MEMBERSHIP: Final[tuple[_Rule, ...]] = (
     _rule("reassignment of {} begun", _MOVES, lambda old, new: _moves(new) and not _moves(old)),
+    _rule("reassignment of {} cancelled", _MOVES, lambda old, new: not _moves(new) and _is_cancelled(old, new)),
     _rule("reassignment of {} ended", _MOVES, lambda old, new: _moves(old) and not _moves(new)),
     _rule(
         "reassignment of {} changed",
@@ -166,6 +167,15 @@ _MEMBERSHIP: Final[tuple[_Rule, ...]] = (
     _rule("directories of {} assigned", "directories", lambda old, new: True),
     _rule("{} recovered", "leader_recovery_state", lambda old, new: new.get("leader_recovery_state") == 0),
 )
+
+
+def _is_cancelled(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether somebody who was being added has gone, or who was being removed has stayed."""
+    adding, removing = (set(old.get(name) or ()) for name in _MOVES.split())
+    if "replicas" not in new:  # they are the same, and hold both
+        return bool(removing)
+    after = set(new["replicas"])
+    return not adding <= after or not removing.isdisjoint(after)
 
 
 def _moves(fields: dict[str, Any]) -> bool:
