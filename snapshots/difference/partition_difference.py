@@ -233,9 +233,10 @@ class _Entries:
         count = len(self._pairs)
         is_new = self._pairs.rows >= 0
         numbers, stretches = np.zeros(count, np.int32), []
+        # What is there now last: a topic that has another name by now is called by that.
         for image, rows, is_there in (
-            (self._new, self._pairs.rows, is_new),
             (self._old, self._pairs.old_rows, ~is_new),
+            (self._new, self._pairs.rows, is_new),
         ):
             there = np.flatnonzero(is_there)
             columns = {name: image.partitions.column(rows[there], name) for name in ("partition_ids", "topic_ids")}

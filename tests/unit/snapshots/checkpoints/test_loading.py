@@ -278,9 +278,25 @@ def test_record_of_the_log_that_is_not_in_the_format_is_reported_with_file_and_p
     unknown = place_batch(build_batch(frame_record(0, None, b"\1\x7f\0"), 1, 1), 1, 1)
     path.write_bytes(first + unknown + third)
 
-    with pytest.raises(CorruptBatch, match="127") as raised:
+    for is_behind_a_checkpoint in (False, True):
+        if is_behind_a_checkpoint:
+            write_checkpoint(tmp_path, 1, "a")
+        with pytest.raises(CorruptBatch, match="127") as raised:
+            load_image(tmp_path)
+        assert (raised.value.path, raised.value.position, raised.value.offset) == (str(path), len(first), 1)
+
+
+def test_of_several_faults_of_the_log_the_first_is_told(tmp_path: Path) -> None:
+    """Batches are replayed together; what comes behind them is looked at before."""
+    bad = RemoveTopicRecord(b"x" * 16)
+    path = write_segment(tmp_path, 0, [config("a")], [bad], [config("b")])
+    path.write_bytes(path.read_bytes()[:-1] + b"\7")
+    with pytest.raises(ReplayError, match="offset 1: RemoveTopicRecord"):
         load_image(tmp_path)
-    assert (raised.value.path, raised.value.position, raised.value.offset) == (str(path), len(first), 1)
+    write_segment(tmp_path, 0, [config("a")], [bad])
+    write_segment(tmp_path, 9, [config("b")])
+    with pytest.raises(ReplayError, match="offset 1: RemoveTopicRecord"):
+        load_image(tmp_path)
 
 
 @pytest.mark.parametrize("damaged", [1, 2, 3])

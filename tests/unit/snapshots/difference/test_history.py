@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from quorate.metadata_log.audit.audit_lines import AuditLine
-from quorate.metadata_log.batches.batch import control_batch, data_batch, parse_header, place_batch
+from quorate.metadata_log.batches.batch import BatchHeader, control_batch, data_batch, parse_header, place_batch
+from quorate.metadata_log.errors import CorruptBatch
 from quorate.metadata_log.records import records as r
 from quorate.snapshots.difference.history import (
     Audit,
@@ -19,6 +22,7 @@ from quorate.snapshots.difference.history import (
     partition_subject,
     topic_subject,
 )
+from quorate.snapshots.errors import ReplayError
 from quorate.snapshots.replay.replay_state import ReplayState
 from quorate.snapshots.table import kept_counts
 
@@ -133,3 +137,30 @@ def test_step_names_the_controller_that_led_its_epoch_where_the_log_says_so() ->
 
     assert {step.decided_by for step in all_steps(AUDIT, batches(ROUND))} == {None}
     assert [step.decided_by for step in all_steps(AUDIT, [*made, later])] == [5] * 6 + [None]
+
+
+BAD = r.PartitionChangeRecord(partition_id=7, topic_id=T, isr=(1,))
+
+
+def failing(rest: Iterable[bytes]) -> list[HistoryStep]:
+    """A history of nothing behind its first batch, of a log with a record that cannot be replayed in the second."""
+    made = batches([*ROUND[:1], [BAD], *ROUND[1:]])
+
+    def is_first(header: BatchHeader) -> bool:
+        return header.base_offset == 0
+
+    return list(history(ReplayState(), chain(made, rest), Audit([]), lambda *_: False, is_wanted=is_first))
+
+
+def test_what_is_wrong_with_batches_that_are_not_told_is_found_though_nothing_follows() -> None:
+    with pytest.raises(ReplayError, match="offset 3: there is no partition 7"):
+        failing([])
+
+
+def test_what_is_wrong_first_is_told_first() -> None:
+    def damaged() -> Iterator[bytes]:
+        yield from ()
+        raise CorruptBatch("file", 0, 9, "its CRC does not hold")
+
+    with pytest.raises(ReplayError, match="offset 3: there is no partition 7"):
+        failing(damaged())
