@@ -25,7 +25,7 @@ from quorate.snapshots.views.kafka_names import SCRAM_MECHANISMS
 
 #: Hexadecimal digits of a digest that stands for a secret: nobody has to find the secret by it.
 _DIGEST_CHARS: Final = 16
-_HIDDEN: Final = re.compile(rf"sha256:[0-9a-f]{{{_DIGEST_CHARS}}}")
+_HIDDEN: Final = re.compile(r"sha256:[0-9a-f]{16}")
 _MECHANISM_IDS: Final = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
 

@@ -30,7 +30,7 @@ _SAYS: Final = "document.querySelector('#sign-in [role=alert]')"
 
 
 class _Visit(NamedTuple):
-    """How the page is looked at."""
+    """One look at the page, and how it is done."""
 
     url: str
     #: Signs in, where the page asks; None: nobody does.

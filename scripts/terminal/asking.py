@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -156,11 +156,7 @@ def ask(
         ImageNotAvailable, StorageError, ReplayError: nothing can be read from the files, or not of this moment.
     """
     if path is not None:
-        from quorate.scripts.terminal.offline import FileAnswers
-
-        answer = _run(partial(_put_to, FileAnswers(path, at), question))
-        note_files()
-        return answer
+        return _of_files(path, at, question)
     who = principal or os.environ.get(PRINCIPAL_VARIABLE) or None
     urls, secret = find_controllers(controllers), find_secret(secret_file)
 
@@ -173,19 +169,35 @@ def ask(
                 return await question(client), client.high_watermark
 
     try:
-        answer, end = _run(run)
+        with _saying_what_is_out(clients):
+            answer, end = _run(run)
         note_answer(end if at is None else None)
         return answer
-    except KeyboardInterrupt:
-        if any(client.is_change_out for client in clients):
-            sys.stderr.write("quorate: ended before the answer: the change may have been made, or may yet be\n")
-        raise
     except HttpRefusal as error:
         raise _told_of_kept_login(error, urls, secret) from None
     except ApiError as error:
         if about is None or isinstance(error, (NotController, OutcomeUnknown, Overloaded)):
             raise  # of the request, whatever it asks for
         raise ApiError(error.code, f"{shown_subject(about)}: {error.message}", error.details) from None
+
+
+def _of_files(path: Path, at: str | None, question: Callable[[ControllerClient], Awaitable[T]]) -> T:
+    from quorate.scripts.terminal.offline import FileAnswers
+
+    answer = _run(partial(_put_to, FileAnswers(path, at), question))
+    note_files()
+    return answer
+
+
+@contextmanager
+def _saying_what_is_out(clients: Sequence[AskingClient]) -> Iterator[None]:
+    """Say where Ctrl-C ends the block that a change is out: one of the clients has sent it, and knows no answer."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if any(client.is_change_out for client in clients):
+            sys.stderr.write("quorate: ended before the answer: the change may have been made, or may yet be\n")
+        raise
 
 
 async def answered(change: Coroutine[Any, Any, T]) -> T:

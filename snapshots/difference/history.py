@@ -163,7 +163,7 @@ def history(
                 yield HistoryStep(base, end, header.epoch, header.timestamp, decided_by, line, changes)
 
 
-class _Replayed(NamedTuple):
+class _ToldBatch(NamedTuple):
     """A batch that is wanted, who led its epoch, and the states before and after it."""
 
     batch: Buffer
@@ -175,7 +175,7 @@ class _Replayed(NamedTuple):
 
 def _replayed(
     start: ReplayState, batches: Iterable[Buffer], is_wanted: Callable[[BatchHeader], bool]
-) -> Iterator[_Replayed]:
+) -> Iterator[_ToldBatch]:
     # Keeping counts, of which nobody asks, takes a third of what a replay does.
     replay = JoinedReplay(start.uncounted())
     leader = _Leader()
@@ -186,7 +186,7 @@ def _replayed(
             if is_wanted(header):
                 before = replay.finish()
                 after = before.replay_batch(batch)
-                yield _Replayed(batch, header, leader.node_id, before, after)
+                yield _ToldBatch(batch, header, leader.node_id, before, after)
                 replay = JoinedReplay(after)
             else:
                 replay.add(batch)

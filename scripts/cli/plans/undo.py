@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -117,8 +118,12 @@ def _last(controllers: str | None, secret_file: Path | None) -> _Past:
                 f"which change is the last is not known: the log that was read ends at offset {end}, and there are "
                 f"{committed} records"
             )
-        time.sleep(_LOOK_AGAIN_S)
+        ask(controllers, secret_file, _a_moment)
     return past
+
+
+async def _a_moment(client: ControllerClient) -> None:
+    await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 async def _committed_end(client: ControllerClient) -> int:

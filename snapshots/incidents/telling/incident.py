@@ -62,3 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 def controller_named(node: int | None) -> str:
     return "a controller that the log does not name" if node is None else f"controller {node}"
+
+
+def took_over(new: int | None, old: int | None) -> str:
+    return f"{controller_named(new)} took over from {controller_named(None) if old is None else old}"

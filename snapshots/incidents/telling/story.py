@@ -13,7 +13,7 @@ from quorate.snapshots.incidents.brokers import BrokerEvent, Outage
 from quorate.snapshots.incidents.failovers import Failover
 from quorate.snapshots.incidents.findings import IncidentFindings, Row, at, at_or_none
 from quorate.snapshots.incidents.mass import mass_events
-from quorate.snapshots.incidents.telling.incident import Incident, at_most, controller_named, counted, in_words, lasting
+from quorate.snapshots.incidents.telling.incident import Incident, at_most, counted, in_words, lasting, took_over
 from quorate.snapshots.incidents.thresholds import Thresholds
 
 #: Mass events that are no incident by themselves, or are told with the broker's outage that they belong to.
@@ -213,7 +213,7 @@ def _failover(change: Failover) -> Incident:
         0,
         "controller_elected",
         change.elected_offset,
-        f"{controller_named(change.new_leader)} took over from {_other(change.old_leader)} in epoch"
+        f"{took_over(change.new_leader, change.old_leader)} in epoch"
         f" {change.epoch}: it was elected {lasting(timedelta(milliseconds=change.election_ms))} after the old leader's"
         f" last record (offset {change.last_offset}), {writes}",
         {
@@ -225,10 +225,6 @@ def _failover(change: Failover) -> Incident:
             "failover_ms": change.failover_ms,
         },
     )
-
-
-def _other(controller: int | None) -> str:
-    return controller_named(None) if controller is None else str(controller)
 
 
 def _run(row: Row, kind: str, what: str) -> Incident:

@@ -20,7 +20,6 @@ from quorate.controller.protocol import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from quorate.scripts.cli.moves import waves
 from quorate.scripts.cli.moves.waves import MoveRun
 from quorate.scripts.terminal import asking, exit_codes
 from quorate.snapshots.checkpoints.checkpoint import checkpoint_batches
@@ -272,49 +271,6 @@ async def test_run_that_may_begin_nothing_says_whose_moves_it_waits_for(
         await user.catch_up("orders-0")
         await running
     assert (run.ended, run.refused) == (1, {})
-
-
-async def test_run_says_what_stalls_and_goes_on_after_a_refusal(
-    user: Terminal, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = MoveRun({("orders", 0): [13, 12], ("orders", 1): [77]}, stall_s=0.0)
-    said: list[str] = []
-
-    async def is_told() -> bool:
-        said.append(capsys.readouterr().err)
-        return "quorate: orders-0 waits for broker 13, which has not caught up\n" in "".join(said)
-
-    async with ControllerClient(user.stage.urls) as client, asyncio.TaskGroup() as group:
-        running = group.create_task(run.carry_out(client))
-        await eventually(is_told, "the stall is told")
-        assert (run.waiting, run.under_way, running.done()) == ({}, {("orders", 0)}, False)
-        await user.catch_up("orders-0")
-        await running
-    assert (run.ended, run.under_way) == (1, set())
-    assert run.refused.keys() == {("orders", 1)}
-    assert "INVALID_REPLICA_ASSIGNMENT" in run.refused["orders", 1]
-
-
-async def test_broker_that_is_not_active_is_named_at_once(
-    user: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another one has time to catch up."""
-    monkeypatch.setattr(waves, "_STALL_BY_BROKER_S", 0.0)
-    fence = {"broker_id": 13, "broker_epoch": user.epochs[13], "current_metadata_offset": 2**60, "want_fence": True}
-    assert (await user.stage.ask(1, "POST", "/v1/broker-rpc/heartbeat", fence))[1]["is_fenced"]
-    run = MoveRun({("orders", 0): [13, 12], ("orders", 1): [14, 12]})
-    said: list[str] = []
-
-    async def is_told() -> bool:
-        said.append(capsys.readouterr().err)
-        return "quorate: orders-0 waits for broker 13, which is fenced\n" in "".join(said)
-
-    async with ControllerClient(user.stage.urls) as client:
-        running = asyncio.create_task(run.carry_out(client))
-        await eventually(is_told, "the fenced broker is named")
-        running.cancel()
-        await asyncio.wait({running})
-    assert "broker 14" not in "".join(said)
 
 
 async def test_replication_factor_is_raised_and_lowered(user: Terminal) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
-import time
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from quorate.controller.api.content import MSGPACK, pack, unpack
 from quorate.controller.http.serving import HttpServer
 from quorate.controller.protocol import BrokerHeartbeatRequest
 from quorate.controller.protocol.deletions import UndeletedReplicas
-from quorate.metadata_log.errors import ErrorCode
 from tests.default_parts import node_limits
 from tests.integration.http_stage import Stage, stage
 from tests.waiting import PATIENCE_S, eventually
@@ -400,28 +398,3 @@ async def test_rpcs_of_a_broker_stay_in_the_lane_whatever_it_reads() -> None:
                 await controllers.feeds[0].fetch_batches(LOG_BEGIN, 0, 1_000_000)
                 await controllers.rpc.broker_heartbeat(beat)
                 assert in_lane(on) == others + 1
-
-
-@pytest.mark.parametrize("line", [(), (FRAMEWORK,)], ids=["express", "framework"])
-@pytest.mark.parametrize("node_id", [1, 2], ids=["active", "standby"])
-async def test_change_that_may_have_waited_through_a_standstill_is_not_made(
-    node_id: int, line: tuple[str, ...]
-) -> None:
-    """Whoever sent it to a frozen process may have gone, and have seen that it was not made."""
-    async with stage() as s:
-        await s.register(1, 11)
-        client = await Client.open(s, node_id)
-        body = {"topics": [{"name": "late", "num_partitions": 1, "replication_factor": 1}]}
-        standstills = s.members[node_id].node.cluster.counters().standstills
-        standstills.note_look(time.monotonic(), 53.2)
-        await client.write(request(TOPICS, body, *line))
-        status, _, answer = await client.read()
-        error = json.loads(answer)
-        assert (status, error["code"], error["retriable"]) == (503, ErrorCode.NOT_CONTROLLER, "yes")
-        assert "stood still for 53.2 s until now" in error["message"]
-        assert (await s.ask(node_id, "GET", TOPICS))[0] == 200
-        standstills.note_look(time.monotonic() - 60, 53.2)
-        standstills.note_look(time.monotonic(), 0.0)
-        await client.write(request(TOPICS, body, *line))
-        assert (await client.read())[0] == 200
-        client.close()
