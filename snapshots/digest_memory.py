@@ -22,5 +22,6 @@ class DigestMemory:
         before = self._last
         replaced = LeavingImages.own_parts(before.image, image)
         digest = self._last = digest_image(image, before, pause)
+        del before  # or its image would stay until the end, and go at once
         replaced.free(pause)
         return digest
