@@ -63,17 +63,26 @@ class Standstills:
         #: When the loop was looked at last; None: nobody looks.
         self._looked_s: float | None = None
         self._woke_s, self._stood_s = -math.inf, 0.0
+        #: From when on somebody may have sent something.
+        self._open_s = math.inf
 
     def note(self, late_s: float, worked_s: float) -> None:
         """A timer was late by so much; ``worked_s``: processor time of its thread since the one before it."""
         if late_s >= _LEAST_S:
             self.by_cause["work" if 2 * worked_s >= late_s else "waiting"].note(late_s)
 
+    def open(self, now_s: float) -> None:
+        """From now on something may be sent to who is served by the loop: it stood still before for nobody, as while a
+        process loads its state.
+        """
+        self._open_s = now_s
+
     def note_look(self, now_s: float, late_s: float) -> None:
         """The loop was looked at, so much later than it was to be."""
         self._looked_s = now_s
-        if late_s >= LONG_S:
-            self._woke_s, self._stood_s = now_s, late_s
+        stood_s = min(late_s, now_s - self._open_s)
+        if stood_s >= LONG_S:
+            self._woke_s, self._stood_s = now_s, stood_s
 
     def just_ended(self, now_s: float) -> float:
         """Seconds of a long standstill which ends only now, or has just ended; 0: there is none. What is read now may
@@ -81,7 +90,7 @@ class Standstills:
         """
         if self._looked_s is None:
             return 0.0
-        since_s = now_s - self._looked_s  # what comes is read before the timers' turn, or behind it
+        since_s = now_s - max(self._looked_s, self._open_s)  # what comes is read before the timers' turn, or behind it
         if since_s >= LONG_S:
             return since_s
         return self._stood_s if now_s - self._woke_s < _WAKING_S else 0.0

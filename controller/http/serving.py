@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -107,6 +108,7 @@ class HttpServer:
             await lane.close(0)
             await runner.cleanup()
             raise
+        node.cluster.counters().standstills.open(time.monotonic())
         return cls(runner, lane, listener, at_path, grace_s)
 
     @property

@@ -66,6 +66,13 @@ async def test_a_loop_that_is_kept_is_seen() -> None:
 def test_long_standstill_has_just_ended_for_a_while_whether_the_timer_had_its_turn_or_not() -> None:
     found = Standstills()
     assert found.just_ended(1_000.0) == 0.0, "nobody looks"
+    found.note_look(50.0, 0.0)
+    assert found.just_ended(90.0) == 0.0, "nobody can have sent anything"
+    found.note_look(90.0, 40.0)
+    assert found.just_ended(90.0) == 0.0
+    found.open(98.0)
+    found.note_look(99.0, 9.0)
+    assert found.just_ended(99.0) == 0.0
     found.note_look(100.0, 0.0)
     assert found.just_ended(100.0 + LONG_S - 0.1) == 0.0
     assert found.just_ended(150.0) == 50.0
@@ -78,6 +85,7 @@ def test_long_standstill_has_just_ended_for_a_while_whether_the_timer_had_its_tu
 async def test_who_watches_tells_when_the_loop_was_looked_at() -> None:
     now_s = [10.0]
     found = Standstills()
+    found.open(10.0)
     watch = StandstillWatch(found, now_s=lambda: now_s[0])
     assert found.just_ended(10.0) == 0.0
     now_s[0] = 40.0
