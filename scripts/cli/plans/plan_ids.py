@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from quorate.controller.api.answers.plan_models import ChangePlan
@@ -57,13 +58,14 @@ def last_change(request_ids: Sequence[str]) -> list[int]:
     standing = list(_standing(request_ids))
     if not standing:
         return []
-    run = plan_of(request_ids[standing[0]], request_ids)
+    known = set(request_ids)
+    run = plan_of(request_ids[standing[0]], known)
     if run is None:
         return standing[:1]
-    return [place for place in reversed(standing) if plan_of(request_ids[place], request_ids) == run]
+    return [place for place in reversed(standing) if plan_of(request_ids[place], known) == run]
 
 
-def plan_of(request_id: str, request_ids: Collection[str]) -> str | None:
+def plan_of(request_id: str, request_ids: AbstractSet[str]) -> str | None:
     """The id of the plan whose step a request is; None: it is none. An id with a number is one's own where another
     request has it without.
     """
