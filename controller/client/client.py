@@ -116,11 +116,11 @@ class ControllerClient:
         ``client_id``: the program's name for itself, by which client quotas know it.
         ``tls``: gives the context with which TLS is spoken, as it is by who is named by ``host:port`` then.
         ``login``: with what to log in, over TLS or to this machine only; it is renewed while the client is used.
-        ``absent_ms``: give up when for so long no majority has taken a connection, and look for a sign of life of who
-            is to make a change (``Attempts``); None: when the time is up.
+        ``absent_ms``: give up when for so long no majority took a connection (``Attempts``); None: when the time is up.
         ``at``: the moment whose state is read (``snapshots.checkpoints.moments``); None: the newest.
         ``sender``: who answers instead of controllers, of one state. ``sockets``: paths of Unix sockets, by URL.
         ``insecure``: ``shared_secret`` is sent by plain HTTP, too, to other machines.
+
         Raises:
             SecretInPlaintext: it would be, and is not to be (asked later for another controller, methods raise it).
             InvalidUrl, InvalidArgument. ApiError: INVALID_REQUEST, no such principal or client id can be.

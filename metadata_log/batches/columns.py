@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from quorate.metadata_log.batches.batch import HEADER_BYTES, parse_header, read_frame
-from quorate.metadata_log.batches.gathering import MASS_BYTES_MIN, gather_runs, unrepeated_stretches
+from quorate.metadata_log.batches.gathering import MASS_BYTES_MIN, RUN_ROWS_MIN, gather_runs, unrepeated_stretches
 from quorate.metadata_log.batches.record_index import RecordIndex, RecordWalk
 from quorate.metadata_log.batches.run_codec import matching_rows, run_of
 from quorate.metadata_log.batches.run_layout import RUN_CLASSES, read_layout, row_form
@@ -26,8 +26,6 @@ from quorate.metadata_log.records import wire
 from quorate.metadata_log.records.codec import decode_control, decode_value_at
 from quorate.metadata_log.records.wire import Buffer
 
-#: Records below which a run is not worth its set-up: they are read one by one.
-_RUN_ROWS_MIN: Final = 32
 _NO_RUNS: Final = -1
 #: So many short runs in a row mean that shapes alternate: from there on the records are indexed.
 _SHORT_RUNS_MAX: Final = 4
@@ -68,7 +66,7 @@ def decode_body(body: bytes, first_delta: int, record_count: int) -> list[BatchI
 
 
 def _data_records(buf: bytes, pos: int, end: int, delta: int, end_delta: int) -> list[BatchItem]:
-    if end_delta - delta >= _RUN_ROWS_MIN:
+    if end_delta - delta >= RUN_ROWS_MIN:
         return _ColumnReader(buf, pos, end, delta, end_delta).items()
     found: list[BatchItem] = []
     _, delta = _read_rows(buf, pos, end, delta, _NO_RUNS, found)
@@ -134,7 +132,7 @@ class _ColumnReader:
         short_runs = 0
         while True:
             self.pos, self.delta = _read_rows(
-                self.buf, self.pos, self.end, self.delta, self.end_delta - _RUN_ROWS_MIN, self.found
+                self.buf, self.pos, self.end, self.delta, self.end_delta - RUN_ROWS_MIN, self.found
             )
             if self.pos == self.end:
                 break
@@ -183,7 +181,7 @@ class _ColumnReader:
             delta += count
             if count < same_width:
                 break
-        if delta - self.delta < _RUN_ROWS_MIN:
+        if delta - self.delta < RUN_ROWS_MIN:
             return max(delta - self.delta, 1)
         self.pos, self.delta = pos, delta
         self.found += (run_of(layout, values) for values in _joined(pieces))
@@ -204,7 +202,7 @@ class _ColumnReader:
         kinds = _STRETCH_KINDS[index.types]
         borders = (np.flatnonzero(kinds[1:] != kinds[:-1]) + 1).tolist()
         for first, end in pairwise([0, *borders, len(index)]):
-            if kinds[first] == _ONE_BY_ONE or end - first < _RUN_ROWS_MIN:
+            if kinds[first] == _ONE_BY_ONE or end - first < RUN_ROWS_MIN:
                 self._rows_at(index, first_delta, range(first, end))
             else:
                 self._stretch(index, first_delta, first, end)
@@ -220,7 +218,7 @@ class _ColumnReader:
         # One that is too short to name its partition is no record: it is read first, and refused.
         is_mass = np.isin(index.types[first:end], list(RUN_CLASSES)) & (index.value_sizes[first:end] >= MASS_BYTES_MIN)
         mass = np.flatnonzero(is_mass) + first
-        if len(mass) < _RUN_ROWS_MIN:
+        if len(mass) < RUN_ROWS_MIN:
             self._rows_at(index, first_delta, range(first, end))
             return
         self._rows_at(index, first_delta, (np.flatnonzero(~is_mass) + first).tolist())
@@ -228,7 +226,7 @@ class _ColumnReader:
         starts, sizes = index.value_starts[mass], index.value_sizes[mass]
         for begin, stop in unrepeated_stretches(array, starts):
             runs = None
-            if stop - begin >= _RUN_ROWS_MIN:
+            if stop - begin >= RUN_ROWS_MIN:
                 runs = gather_runs(array, starts[begin:stop], sizes[begin:stop])
             if runs is None:
                 self._rows_at(index, first_delta, mass[begin:stop].tolist())

@@ -16,6 +16,9 @@ from quorate.metadata_log.batches.runs import ByteColumn, Run
 #: Shapes of one size that are looked for. Brokers make a handful; each costs a look at all rows of that size.
 _SHAPES_MAX: Final = 64
 
+#: Records below which a run is not worth its set-up: they are read one by one.
+RUN_ROWS_MIN: Final = 32
+
 #: Where a mass record's value has its partition id and topic id: behind the head of three bytes, in every version.
 _IDS_START: Final = 3
 _IDS_BYTES: Final = 20

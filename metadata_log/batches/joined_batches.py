@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quorate.metadata_log.batches.batch import HEADER_BYTES, BatchHeader, parse_header
-from quorate.metadata_log.batches.gathering import MASS_BYTES_MIN, gather_numbered_runs, partition_keys
+from quorate.metadata_log.batches.gathering import MASS_BYTES_MIN, RUN_ROWS_MIN, gather_numbered_runs, partition_keys
 from quorate.metadata_log.batches.record_index import Positions, RecordIndex, RecordWalk
 from quorate.metadata_log.batches.runs import BatchItem, ByteColumn, PartitionChangeRun
 from quorate.metadata_log.records import records as r
@@ -33,8 +33,6 @@ _RECORDS_APART: Final = 4096
 _EQUAL_RECORDS_APART: Final = 1024
 #: Records of batches in a row below which they are no gain together.
 _JOINED_RECORDS_MIN: Final = 64
-#: Records below which a run is not worth its set-up.
-_RUN_ROWS_MIN: Final = 32
 #: A version below it is one byte, as we and Kafka write it, and the partition's number lies behind it.
 _LONG_VARINT: Final = 0x80
 _VERSION_AT: Final = 2
@@ -148,12 +146,12 @@ def _changes(data: bytes, starts: Positions, sizes: Positions) -> Iterator[Batch
     occurrence = _occurrences(partition_keys(array, starts))
     # No layer is smaller than the next one: there is no second change without a first.
     lengths = np.bincount(occurrence)
-    ends = np.cumsum(lengths[lengths >= _RUN_ROWS_MIN])
+    ends = np.cumsum(lengths[lengths >= RUN_ROWS_MIN])
     done = 0
     for layer in np.split(np.argsort(occurrence, kind="stable"), ends)[:-1]:
         runs, left = gather_numbered_runs(array, starts[layer], sizes[layer])
-        few = [numbers for run, numbers in runs if len(run) < _RUN_ROWS_MIN]
-        yield from (run for run, _ in runs if len(run) >= _RUN_ROWS_MIN)
+        few = [numbers for run, numbers in runs if len(run) < RUN_ROWS_MIN]
+        yield from (run for run, _ in runs if len(run) >= RUN_ROWS_MIN)
         alone = layer[np.concatenate([np.array(left, np.int64), *few])]
         yield from _records(data, starts[alone], sizes[alone])
         done += 1

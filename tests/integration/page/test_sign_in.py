@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from quorate.scripts.browsing.__main__ import IS_DRAWN
+from quorate.scripts.browsing.__main__ import IS_ASKED_WHO, IS_DRAWN
 from quorate.scripts.browsing.browser import BrowserError, BrowserPage, find_browser, running_browser
 from tests.integration.access.login_stage import ROOT_TOKEN, LoginServers, login_servers
 from tests.integration.page.page_stage import violations
@@ -19,7 +19,6 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(find_browser() is None, reason="no Chromium is installed: nothing can show the page")
 
-IS_ASKED_WHO: Final = "!document.getElementById('sign-in').hidden && document.querySelector('#sign-in form')"
 KEPT: Final = "JSON.stringify([Object.keys(sessionStorage), localStorage.length, document.cookie])"
 
 
